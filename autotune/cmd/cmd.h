@@ -96,8 +96,8 @@ struct published_error {
 	char source[96];
 };
 /*
- * Of the newest `t0-sim validate` run in the database with rows that judge; if
- * there is none, of the TRITON_TILE rows, simulated now (a second or two).
+ * Of the products of the newest `t0-sim validate` run in the database, each
+ * source left out; if there is none, of the TRITON_TILE rows, simulated now (a second or two).
  */
 bool published_error(struct res_db *db, const struct cost_model *m,
 		     struct published_error *out, struct err *e);

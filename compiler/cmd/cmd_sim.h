@@ -15,7 +15,7 @@ struct sim_cmd {
 	struct cli_list set;
 	uint64_t dispatch, groups, footprint;
 	double clock;
-	bool annotate, cold, mca, rows;
+	bool annotate, cold, fits, mca, rows;
 	struct launch_plan launch;
 };
 

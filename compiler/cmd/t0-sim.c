@@ -63,6 +63,9 @@ static const struct cli_opt options[] = {
 	  "published GEMM rows (CSV)" },
 	{ "rows", 0, CLI_FLAG, &o.rows, NULL,
 	  "every row, not only the summary" },
+	{ "fits", 0, CLI_FLAG, &o.fits, NULL,
+	  "the fitted parameters: from everything, and without each kernel "
+	  "and source" },
 	{ "mca", 0, CLI_FLAG, &o.mca, NULL,
 	  "llvm-mca's prediction beside ours" },
 	{ "plot", 0, CLI_STR, &o.plot, "FILE",

@@ -24,6 +24,12 @@ static const char *const class_names[COST_CLASS_COUNT] = {
 #include "compiler/cost/cost.def"
 };
 
+static const struct cost_fit fits[] = {
+#define FIT(id, from, least, most, step, on) \
+	{ COST_##id, from, least, most, step, on },
+#include "compiler/cost/cost.def"
+};
+
 const struct cost_row_info *cost_row_info(enum cost_row row)
 {
 	return &rows[row];
@@ -41,6 +47,33 @@ enum cost_row cost_row_find(const char *name)
 const char *cost_class_name(enum cost_class c)
 {
 	return class_names[c];
+}
+
+const struct cost_fit *cost_fits(int *n)
+{
+	*n = (int)ARRAY_SIZE(fits);
+	return fits;
+}
+
+const struct cost_fit *cost_fit_find(enum cost_row row)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(fits); i++)
+		if (fits[i].row == row)
+			return &fits[i];
+	return NULL;
+}
+
+bool cost_fit_names(const struct cost_fit *f, const char *kernel_or_source)
+{
+	size_t len = strlen(kernel_or_source);
+
+	for (const char *at = f->on, *end; at; at = end ? end + 1 : NULL) {
+		end = strchr(at, '|');
+		if ((end ? (size_t)(end - at) : strlen(at)) == len &&
+		    !memcmp(at, kernel_or_source, len))
+			return true;
+	}
+	return false;
 }
 
 const char *cost_origin_name(enum cost_origin o)

@@ -72,6 +72,14 @@ struct cost_row_info {
 	char confidence; /* 'H' measured or stated, 'M' derived, 'L' a guess */
 };
 
+/* A row that was chosen to meet measurements: FIT() of cost.def. */
+struct cost_fit {
+	enum cost_row row;
+	double from; /* without these measurements */
+	double least, most, step;
+	const char *on; /* their kernels or sources, | between them */
+};
+
 struct cost_value {
 	double value;
 	enum cost_origin origin;
@@ -111,6 +119,13 @@ const struct cost_row_info *cost_row_info(enum cost_row row);
 /* The row of this name; COST_ROW_COUNT if there is none. */
 enum cost_row cost_row_find(const char *name);
 const char *cost_class_name(enum cost_class c);
+
+/* All rows that were fitted, [*n], in the order of cost.def. */
+const struct cost_fit *cost_fits(int *n);
+/* How one row was fitted, or NULL: on nothing. */
+const struct cost_fit *cost_fit_find(enum cost_row row);
+/* Was it fitted on this kernel or source? */
+bool cost_fit_names(const struct cost_fit *f, const char *kernel_or_source);
 const char *cost_origin_name(enum cost_origin o);
 
 /* All rows at their defaults.  *m is overwritten; end with cost_fini(). */
@@ -189,11 +204,11 @@ bool cost_open(struct cost_model *m, const char *chip, const char *path,
 /*
  * Append one line per row, and per mnemonic with a value of its own, to a
  * table: "name,#value,unit,origin,#age_days,#spread,#n,confidence,#default,
- * source".
+ * source,fitted_on".
  */
 #define COST_COLUMNS \
 	"name,#value,unit,origin,#age_days,#spread,#n,confidence,#default," \
-	"source"
+	"source,fitted_on"
 void cost_list(const struct cost_model *m, struct table *t);
 
 /* ----------------------------------------------------- cost_peaks.c ---- */

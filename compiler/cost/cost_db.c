@@ -195,6 +195,7 @@ void cost_list(const struct cost_model *m, struct table *t)
 {
 	for (int i = 0; i < COST_ROW_COUNT; i++) {
 		const struct cost_row_info *row = cost_row_info(i);
+		const struct cost_fit *fit = cost_fit_find(i);
 
 		table_row(t);
 		table_cell(t, 0, "%s", row->name);
@@ -202,6 +203,8 @@ void cost_list(const struct cost_model *m, struct table *t)
 		list_value(t, &m->row[i]);
 		table_cell(t, 7, "%c", row->confidence);
 		list_number(t, 8, row->value);
+		if (fit)
+			table_cell(t, 10, "%s", fit->on);
 	}
 	for (int op = 0; op < ISA_OP_COUNT; op++) {
 		if (m->op[op].has_latency)

@@ -63,6 +63,7 @@ is $(($(cycles slow) - $(cycles out))) 900 'nine branches, 100 cycles each'
 # ---- costs ----
 exits 0 'costs' "$sim" costs --csv
 has out 'valu.latency,5,cycle,default' 'the vector ALU'
+has out 'traces: dot4 two apart,discover_ops' 'what was fitted, and on what'
 exits 0 'costs of no database' "$sim" costs --costs published -q
 "$T0_BUILD/t0-results" list --db x.db >/dev/null 2>&1
 exits 2 'a database that is not there' "$sim" costs --db nowhere.db
@@ -110,10 +111,20 @@ fi
 printf '%s\n' '{"code":"000100060301000600000006","kernel":"k","sha":"x","events":[[7,"I",0,0,""],[8,"I",0,4,""],[9,"I",0,8,""]]}' >v.jsonl
 exits 0 'a trace of hardware' "$sim" validate --traces v.jsonl --rows
 has out 'k x' 'has its row'
+# From 7 to 9: 2 cycles, and predicted so; nothing was fitted on "k".
+has out 'traces  k         no           1' 'and its kernel a line'
+# A kernel that was fitted on: one scalar load, 700 cycles until its wait.
+printf '%s\n' '{"code":"000000f4000000f8000089bf","kernel":"E_3","sha":"y","gpu_clk_ghz":3,"events":[[0,"I",0,0,""],[700,"I",0,8,""]]}' >w.jsonl
+exits 0 'a kernel that costs were fitted on' "$sim" validate --csv \
+	--traces w.jsonl --fits
+has out 'mem.first_walk_ns,E_3,100,ns' \
+	'without it they are what they were before it'
+has out 'traces,E_3,yes,1' 'which predicts its row'
 printf '%s\n' 'source_doc,system,M,N,K,tile_m,tile_n,tile_k,split_k,wg_mode,other,tflops' \
 	'"a, b",Triton,1024,1024,1024,128,128,32,,,reliability=good,50' \
 	'c,T0,4096,4096,4096,64,64,16,1,cu,reliability=low,50' >v.csv
 exits 0 'published products' "$sim" validate --perf v.csv --rows --db v.db
+has out 'times' 'all times are summed up'
 has out '1024x1024x1024' 'the reliable one'
 has err '1 rows used, 1 left out' 'the other is counted'
 exits 0 'both are in the database' "$T0_BUILD/t0-results" history \

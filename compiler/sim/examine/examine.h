@@ -1,10 +1,16 @@
 /*
  * examine - how good the simulator is: its predictions against what others
- * measured on hardware.  compiler/sim/examine/split.def says which rows judge.
+ * measured on hardware.
  *
  * Measured are instruction traces (vector.c), matrix products whose kernels are
  * rebuilt from their descriptions (others*.c), and plain loops (loops.c);
  * validate.c runs all of them and sums up.
+ *
+ * Some parameters were chosen to meet measurements; compiler/cost/cost.def says
+ * which, and on which kernels and sources (FIT).  A kernel or a source is
+ * therefore predicted with parameters that are fitted again without it (fit.c):
+ * what is wrong then is the error.  Samples of one kernel are never on both
+ * sides.
  */
 #ifndef T0_SIM_EXAMINE_H
 #define T0_SIM_EXAMINE_H
@@ -41,7 +47,6 @@ struct vector_event {
 
 struct vector {
 	char kernel[64], id[64];
-	bool judges;	  /* compiler/sim/examine/split.def */
 	double clock_mhz; /* 0: not known */
 	uint8_t *code;
 	size_t code_bytes;
@@ -54,11 +59,15 @@ struct vector {
 		int n, cap;
 		uint64_t start;
 	} * path;	   /* [n_waves] */
-	uint64_t duration; /* cycles, of all segments */
-	double error;	   /* median of |guess - cycle| */
-	double rank;	   /* Spearman's, guess against cycle */
-	double within;	   /* share of the distances between a wave's issues
-			    * that are predicted within a cycle */
+	/* From the first issue to the last of all waves, cycles. */
+	uint64_t duration, predicted;
+	/*
+	 * Of the distances from issue to issue of a wave, within a segment: the
+	 * cycles by which they are wrong, of all their cycles, and the share
+	 * that is predicted within a cycle.
+	 */
+	double issue_error, within;
+	double rank; /* Spearman's, guess against cycle */
 };
 
 /* One line of a file; `where` is for messages.  End with vector_fini(). */
@@ -66,14 +75,11 @@ bool vector_parse(struct vector *v, const char *json, size_t len,
 		  const char *where, struct err *e);
 void vector_fini(struct vector *v);
 
-/* Simulate it with these costs and fill guesses, error and rank. */
+/* Simulate it with these costs and fill all that is predicted or compared. */
 bool vector_predict(struct vector *v, const struct cost_model *m,
 		    struct err *e);
 
 /* ------------------------------------------------------------ rank.c ---- */
-
-/* Does the row with this key judge? */
-bool sim_split_judges(const char *key);
 
 /* Spearman's rank correlation of n pairs, ties shared; NaN without spread. */
 double sim_rank(const double *x, const double *y, size_t n);
@@ -165,18 +171,15 @@ bool others_predict(const struct others_tile *t, const struct others_shape *s,
  *   other, tflops		a row per tile; `other` has "reliability=..."
  *   source, gpu, kernel, M, N, K, config, metric, value, unit, notes
  *
- * Rows are used by class:
- *   gemm	 random operands and a known tile ("reliability=good"), as
- *		 times; and tiles of 16 in K of "medium" ones in groups of two
- *		 configurations and more of one size by one author, as ratios:
- *		 the group's times are scaled so that its training rows fit in
- *		 the mean, for neither clock nor operands are known
+ * Rows are used by class, all as times:
+ *   gemm	 random operands and a known tile ("reliability=good"), and tiles
+ *		 of 16 in K of "medium" ones
  *   pairs	 one configuration by one author in CU and in WGP mode, whatever
  *		 its reliability: the ratio of the two times
- *   split	 split-K rows that are "medium" or better, as times without the
- *		 reduction, which their authors left out
- *   tiles	 the other "medium" rows with a tile, as times: constant or zero
- *		 operands, so the card's clock was higher than assumed
+ *   split	 split-K rows that are "medium" or better, without the reduction,
+ *		 which their authors left out
+ *   tiles	 the other "medium" rows with a tile: constant or zero operands,
+ *		 so the card's clock was higher than assumed
  * Of the second kind: the product's time, where kernel or config names a tile
  * MxNxK of Triton on this card, as gemm.
  */
@@ -188,12 +191,12 @@ enum others_class {
 };
 
 struct others_row {
-	char system[48], key[512], group[256];
+	/* `source` is the same for a measurement that both kinds hold. */
+	char system[48], source[128], key[512];
 	int m, n, k, split_k;
 	struct others_tile tile;
 	enum others_class class;
 	bool low;	    /* of use in pairs only */
-	bool judges, ratio; /* only ratios within `group` mean something */
 	double time_s, predicted_s; /* pairs: of WGP mode over CU mode */
 	struct others_guess guess;
 };
@@ -206,18 +209,51 @@ bool others_rows_run(const char *path, const struct cost_model *m, bool quiet,
 		     const volatile int *stop,
 		     void (*fn)(void *ctx, const struct others_row *row),
 		     void *ctx, struct err *e);
+/*
+ * predicted_s of a row with other costs of launching, seconds; what it takes on
+ * the GPU is row->guess's.
+ */
+double others_row_time(const struct others_row *row,
+		       const struct cost_model *m);
 
 /* ------------------------------------------------------------ loops.c ---- */
 
 /* A published rate of a plain loop: compiler/sim/examine/loops.def. */
 struct loop_row {
 	const char *name;
+	char source[128];
 	double reference, predicted; /* operations a second */
 };
 /* Those of a file of the second kind; of others there are none. */
 bool loop_rows_run(const char *path, const struct cost_model *m,
 		   void (*fn)(void *ctx, const struct loop_row *row), void *ctx,
 		   struct err *e);
+
+/* -------------------------------------------------------------- fit.c ---- */
+
+/* Measurements in groups that are left out whole: kernels, or sources. */
+struct fit_data {
+	const char *const *group; /* [n] names, as in cost.def's FIT */
+	int n;
+	/* How wrong these costs are for a group, 0: not at all. */
+	bool (*loss)(void *ctx, int group, const struct cost_model *m,
+		     double *loss, struct err *e);
+	void *ctx;
+	const volatile int *stop; /* as in struct validate */
+};
+
+/* Is any parameter fitted on this kernel or source? */
+bool fit_knows(const char *group);
+/*
+ * Fit parameters (FIT of cost.def) again: all that any group of *d is for, or,
+ * where `without` is not -1, those that were fitted on that group, to the other
+ * groups.  A parameter begins at what it is without measurements and moves by
+ * halving steps, in turn with the others, to the least mean loss of its own
+ * groups; it stays at that beginning where none of them is there.  The rest of
+ * *m stays as it is.  Deterministic.
+ */
+bool fit_costs(struct cost_model *m, const struct fit_data *d, int without,
+	       struct err *e);
 
 /* -------------------------------------------------------- validate.c ---- */
 
@@ -230,6 +266,7 @@ struct validate {
 		     const char *const *group, size_t n, const char *path,
 		     struct err *e);
 	bool mca, rows, quiet;
+	bool fits; /* also fit to everything, and print all fits */
 	const volatile int *stop; /* set: ends with ERR_STOPPED; or NULL */
 	enum table_format format;
 	FILE *out;

@@ -127,6 +127,8 @@ static bool run_row(struct csv *csv, const int *col, const struct loop *l,
 	double ghz = strtod(csv_cell(csv, col[C_CLOCK]), NULL);
 
 	row->name = l->kernel;
+	snprintf(row->source, sizeof(row->source), "%s",
+		 csv_cell(csv, col[C_SOURCE]));
 	row->reference = strtod(csv_cell(csv, col[C_VALUE]), NULL) *
 			 scale_of(csv_cell(csv, col[C_UNIT]));
 	return simulate_loop(l, ghz > 0 ? ghz * 1e3 : cost_value(m, COST_CLOCK),

@@ -62,7 +62,6 @@ static int vgprs_of(const char *text)
 	return at ? (int)strtol(at + 5, NULL, 10) : 0;
 }
 
-/* The key of compiler/sim/examine/split.def. */
 static void make_key(const struct reader *r, struct others_row *row)
 {
 	size_t n = 0;
@@ -70,10 +69,7 @@ static void make_key(const struct reader *r, struct others_row *row)
 	for (int k = C_DOC; k <= C_MODE && n < sizeof(row->key); k++)
 		n += (size_t)snprintf(row->key + n, sizeof(row->key) - n,
 				      "%s%s", k ? "|" : "", cell_text(r, k));
-	row->judges = sim_split_judges(row->key);
-	snprintf(row->group, sizeof(row->group), "%s|%s|%d|%d|%d",
-		 cell_text(r, C_DOC), cell_text(r, C_SYSTEM), row->m, row->n,
-		 row->k);
+	snprintf(row->source, sizeof(row->source), "%s", cell_text(r, C_DOC));
 }
 
 /* Rows with a column per part of the tile. */
@@ -103,7 +99,6 @@ static bool take_tile_row(const struct reader *r, struct others_row *row)
 	row->class = row->split_k > 1			   ? OTHERS_SPLIT :
 		     good || (medium && row->tile.k == 16) ? OTHERS_GEMM :
 							     OTHERS_TILES;
-	row->ratio = row->class == OTHERS_GEMM && !good;
 	row->low = low;
 	set_time(row, tflops);
 	make_key(r, row);
@@ -126,15 +121,13 @@ static bool take_text_row(const struct reader *r, struct others_row *row)
 	snprintf(row->system, sizeof(row->system), "Triton");
 	row->split_k = 1;
 	set_time(row, value);
-	/* A measurement that both kinds of file hold has one split. */
-	snprintf(row->key, sizeof(row->key), "%s|Triton|%d|%d|%d|%d|%d|%d||",
+	snprintf(row->source, sizeof(row->source), "%s",
 		 strstr(cell_text(r, C_SOURCE), "triton_rocblas_results.csv") ?
 			 "benchmarks/triton_rocblas_results.csv (2026-03-31)" :
-			 cell_text(r, C_SOURCE),
-		 row->m, row->n, row->k, row->tile.m, row->tile.n, row->tile.k);
-	snprintf(row->group, sizeof(row->group), "%s|Triton|%d|%d|%d",
-		 cell_text(r, C_SOURCE), row->m, row->n, row->k);
-	row->judges = sim_split_judges(row->key);
+			 cell_text(r, C_SOURCE));
+	snprintf(row->key, sizeof(row->key), "%s|Triton|%d|%d|%d|%d|%d|%d||",
+		 row->source, row->m, row->n, row->k, row->tile.m, row->tile.n,
+		 row->tile.k);
 	return true;
 }
 
@@ -145,16 +138,13 @@ struct list {
 	int n, cap;
 };
 
-static bool same_group(const struct others_row *a, const struct others_row *b)
-{
-	return a->ratio && b->ratio && !strcmp(a->group, b->group);
-}
-
 static bool same_tile(const struct others_row *a, const struct others_row *b)
 {
 	return a->tile.m == b->tile.m && a->tile.n == b->tile.n &&
 	       a->tile.k == b->tile.k && a->split_k == b->split_k &&
-	       a->tile.vgprs == b->tile.vgprs && !strcmp(a->group, b->group);
+	       a->tile.vgprs == b->tile.vgprs && a->m == b->m && a->n == b->n &&
+	       a->k == b->k && !strcmp(a->source, b->source) &&
+	       !strcmp(a->system, b->system);
 }
 
 /* The row of the other mode behind a WGP row, of the same author. */
@@ -180,27 +170,19 @@ static void add_pairs(struct list *l)
 		struct others_row row = l->v[i];
 
 		row.class = OTHERS_PAIRS;
-		row.ratio = row.low = false;
+		row.low = false;
 		row.time_s /= cu->time_s;
 		vec_push(l, row);
 	}
 }
 
-/* A single row has no ratio to anything; pairs alone make use of low ones. */
-static void drop_singles(struct list *l)
+/* Pairs alone make use of low ones. */
+static void drop_low(struct list *l)
 {
 	int kept = 0;
 
-	for (int i = 0; i < l->n; i++) {
-		int n = 0;
-
-		for (int k = 0; k < l->n; k++)
-			n += same_group(&l->v[i], &l->v[k]);
-		l->v[i].predicted_s = (l->v[i].ratio && n < 2) || l->v[i].low
-					      ? NAN : 0;
-	}
 	for (int i = 0; i < l->n; i++)
-		if (!isnan(l->v[i].predicted_s))
+		if (!l->v[i].low)
 			l->v[kept++] = l->v[i];
 	l->n = kept;
 }
@@ -216,13 +198,17 @@ static bool same_code(const struct others_row *a, const struct others_row *b)
  * a queue.  A card that is idle
  * for more than half of that does not raise its clock.
  */
-static double timed_seconds(const struct others_guess *g, bool t0,
-			    const struct cost_model *m)
+double others_row_time(const struct others_row *row,
+		       const struct cost_model *m)
 {
+	const struct others_guess *g = &row->guess;
+	bool t0 = row->tile.family == OTHERS_T0;
 	double runtime_s = cost_value(m, t0 ? COST_LAUNCH
 					    : COST_LAUNCH_ASYNC) * 1e-6;
 	double tiny_hz = cost_value(m, COST_CLOCK_TINY) * 1e6;
 
+	if (row->class == OTHERS_PAIRS)
+		return row->predicted_s;
 	if (g->gpu_s < runtime_s)
 		return g->cycles / tiny_hz + runtime_s;
 	return g->gpu_s + runtime_s;
@@ -243,32 +229,8 @@ static bool predict_row(struct list *l, int i, const struct cost_model *m,
 		}
 	if (!others_predict(&row->tile, &s, m, &row->guess, e))
 		return false;
-	row->predicted_s =
-		timed_seconds(&row->guess, row->tile.family == OTHERS_T0, m);
+	row->predicted_s = others_row_time(row, m);
 	return true;
-}
-
-/* Clock and operands of a group are not known: its training rows give them. */
-static void scale_groups(struct list *l)
-{
-	double *scale = xmalloc(((size_t)l->n + 1) * sizeof(*scale));
-
-	for (int i = 0; i < l->n; i++) {
-		double log_sum = 0;
-		int n = 0;
-
-		for (int k = 0; k < l->n; k++)
-			if (same_group(&l->v[i], &l->v[k]) &&
-			    !l->v[k].judges) {
-				log_sum += log(l->v[k].time_s /
-					       l->v[k].predicted_s);
-				n++;
-			}
-		scale[i] = n ? exp(log_sum / n) : 1;
-	}
-	for (int i = 0; i < l->n; i++)
-		l->v[i].predicted_s *= scale[i];
-	free(scale);
 }
 
 static void read_rows(struct reader *r, struct list *l, int *skipped)
@@ -351,12 +313,9 @@ static bool predict_file(struct buf *b, const char *path,
 	read_rows(&r, l, skipped);
 	int all = l->n;
 	add_pairs(l);
-	drop_singles(l);
+	drop_low(l);
 	*skipped += all - l->n;
-	if (!predict_all(l, m, quiet, stop, skipped, e))
-		return false;
-	scale_groups(l);
-	return true;
+	return predict_all(l, m, quiet, stop, skipped, e);
 }
 
 bool others_rows_run(const char *path, const struct cost_model *m, bool quiet,

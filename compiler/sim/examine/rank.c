@@ -1,19 +1,10 @@
 /*
- * compiler/sim/examine/rank.c - rank correlation, and who judges.
+ * compiler/sim/examine/rank.c - rank correlation.
  */
 #include <math.h>
 #include <stdlib.h>
 
 #include "compiler/sim/examine/examine.h"
-
-bool sim_split_judges(const char *key)
-{
-	uint64_t h = UINT64_C(0xcbf29ce484222325);
-
-	for (; *key; key++)
-		h = (h ^ (uint8_t)*key) * UINT64_C(0x100000001b3);
-	return h >> 32 & 1;
-}
 
 struct ranked {
 	double v, rank;

@@ -1,89 +1,92 @@
 /*
- * compiler/sim/examine/validate.c - traces and published rows against
- * predictions.
+ * compiler/sim/examine/validate.c - measurements against predictions: read, as
+ * the costs are, and with those fitted again without each kernel and source.
  */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/vec.h"
-#include "compiler/sim/examine/examine.h"
-#include "results/db/results.h"
+#include "compiler/sim/examine/examine_int.h"
 
-/* One row of either kind, judged. */
-struct row {
-	char set[8], name[160], group[256];
-	bool judges;
-	double reference, predicted; /* cycles or seconds */
-	double error, rank;	     /* share of the reference */
-	double within;		     /* of a trace: struct vector's */
-	double mca;		     /* llvm-mca's cycles; NaN: not asked */
-};
-
-/* Sets of rows, and the unit of what is compared. */
-static const struct set {
-	const char *name, *unit;
-	double scale; /* to print it */
-} sets[] = {
-	{ "traces", "cycle", 1 },
-	/* in the order of enum others_class */
-	{ "gemm", "us", 1e6 },
-	{ "pairs", "", 1 },
-	{ "split", "us", 1e6 },
-	{ "tiles", "us", 1e6 },
-	{ "loops", "1/s", 1 }, /* loops.def */
-};
-
-static const struct set *set_of(const struct row *r)
+static int find_group(struct exam *x, const char *name)
 {
-	size_t k = 0;
-
-	while (strcmp(sets[k].name, r->set))
-		k++;
-	return &sets[k];
+	for (int i = 0; i < x->n_groups; i++)
+		if (!strcmp(x->group[i].name, name))
+			return i;
+	VEC_GROW(x->group, x->n_groups, 1, x->cap_groups);
+	x->group[x->n_groups] = (struct exam_group){
+		.name = arena_strdup(&x->mem, name),
+		.refitted = fit_knows(name),
+	};
+	return x->n_groups++;
 }
 
-struct rows {
-	struct row *v;
-	size_t n, cap;
-};
-
-static struct row *add_row(struct rows *r)
+static struct exam_row *add_row(struct exam *x, enum exam_set set,
+				const char *group)
 {
-	vec_push(r, (struct row){ .rank = NAN, .within = NAN, .mca = NAN });
-	return &r->v[r->n - 1];
+	int g = find_group(x, group);
+
+	VEC_GROW(x->row, x->n_rows, 1, x->cap_rows);
+	x->row[x->n_rows] = (struct exam_row){
+		.set = set, .group = g, .issue_error = NAN, .rank = NAN,
+		.within = NAN, .mca = NAN, .at = -1,
+	};
+	return &x->row[x->n_rows++];
 }
 
 /* ---- traces ---- */
 
-static void take_vector(struct rows *r, const struct vector *v, bool mca)
+/* What the last vector_predict() said. */
+static void take_prediction(struct exam_row *row, const struct vector *v)
 {
-	struct row *row = add_row(r);
-
-	snprintf(row->set, sizeof(row->set), "traces");
-	snprintf(row->name, sizeof(row->name), "%s %s", v->kernel, v->id);
-	snprintf(row->group, sizeof(row->group), "%s", v->kernel);
-	row->judges = v->judges;
-	row->reference = (double)v->duration;
-	row->predicted = (double)v->event[v->n - 1].guess;
-	row->error = v->error / (double)(v->duration ? v->duration : 1);
+	row->predicted = (double)v->predicted;
+	row->issue_error = v->issue_error;
 	row->rank = v->rank;
 	row->within = v->within;
-	if (mca)
-		row->mca = mca_cycles(v);
 }
 
-static bool run_traces(const struct validate *o, const struct cost_model *m,
-		       struct rows *r, struct err *e)
+static void take_trace(struct exam *x, const struct vector *v)
 {
+	struct exam_row *row = add_row(x, EXAM_TRACES, v->kernel);
+
+	snprintf(row->name, sizeof(row->name), "%s %s", v->kernel, v->id);
+	/* A trace of one issue takes no time. */
+	row->reference = v->duration ? (double)v->duration : 1;
+	take_prediction(row, v);
+	row->fitted = row->predicted;
+	row->at = x->n_traces;
+	if (x->o->mca)
+		row->mca = mca_cycles(v);
+	VEC_GROW(x->trace, x->n_traces, 1, x->cap_traces);
+	x->trace[x->n_traces++] = *v;
+}
+
+static bool read_trace(struct exam *x, const char *json, size_t len, int line,
+		       struct err *e)
+{
+	struct vector v;
+	char where[300];
+
+	snprintf(where, sizeof(where), "%s:%d", x->o->traces, line);
+	if (!vector_parse(&v, json, len, where, e))
+		return false;
+	if (!vector_predict(&v, x->m, e)) {
+		vector_fini(&v);
+		return false;
+	}
+	take_trace(x, &v);
+	return true;
+}
+
+static bool read_traces(struct exam *x, struct err *e)
+{
+	const struct validate *o = x->o;
 	struct buf b = { 0 };
 	bool ok = file_read(o->traces, 0, &b, e);
 	int line = 0;
 
 	for (char *at = b.data, *next; ok && at && *at; at = next) {
-		struct vector v;
-		char where[300];
-
 		if (o->stop && *o->stop) {
 			ok = err_set(e, ERR_STOPPED, "%d traces were predicted,"
 				     " nothing is stored", line);
@@ -91,12 +94,7 @@ static bool run_traces(const struct validate *o, const struct cost_model *m,
 		}
 		next = strchr(at, '\n');
 		size_t len = next ? (size_t)(next++ - at) : strlen(at);
-		snprintf(where, sizeof(where), "%s:%d", o->traces, ++line);
-		ok = vector_parse(&v, at, len, where, e) &&
-		     vector_predict(&v, m, e);
-		if (ok)
-			take_vector(r, &v, o->mca);
-		vector_fini(&v);
+		ok = read_trace(x, at, len, ++line, e);
 	}
 	buf_fini(&b);
 	return ok;
@@ -104,328 +102,173 @@ static bool run_traces(const struct validate *o, const struct cost_model *m,
 
 /* ---- published rows ---- */
 
-static void take_gemm(void *ctx, const struct others_row *g)
+static void take_published(void *ctx, const struct others_row *g)
 {
-	struct row *row = add_row(ctx);
+	struct exam *x = ctx;
+	struct exam_row *row = add_row(x, EXAM_GEMM + g->class, g->source);
 
-	snprintf(row->set, sizeof(row->set), "%s", sets[1 + g->class].name);
 	snprintf(row->name, sizeof(row->name), "%s %dx%dx%d tile %dx%dx%d%s%s",
 		 g->system, g->m, g->n, g->k, g->tile.m, g->tile.n, g->tile.k,
 		 g->split_k > 1 ? " split" : "",
 		 g->class == OTHERS_PAIRS ? " wgp/cu" :
 		 g->tile.cu_mode	  ? " cu" :
 					    "");
-	snprintf(row->group, sizeof(row->group), "%s", g->group);
-	row->judges = g->judges;
 	row->reference = g->time_s;
-	row->predicted = g->predicted_s;
-	row->error = fabs(g->predicted_s / g->time_s - 1);
+	row->predicted = row->fitted = g->predicted_s;
+	row->at = x->n_published;
+	VEC_GROW(x->published, x->n_published, 1, x->cap_published);
+	x->published[x->n_published++] = *g;
 }
 
-/* cost.def cites such rows: none of them judges. */
 static void take_loop(void *ctx, const struct loop_row *l)
 {
-	struct row *row = add_row(ctx);
+	struct exam_row *row = add_row(ctx, EXAM_LOOPS, l->source);
 
-	snprintf(row->set, sizeof(row->set), "loops");
 	snprintf(row->name, sizeof(row->name), "%s", l->name);
-	snprintf(row->group, sizeof(row->group), "loops");
 	row->reference = l->reference;
-	row->predicted = l->predicted;
-	row->error = fabs(l->predicted / l->reference - 1);
+	row->predicted = row->fitted = l->predicted;
 }
 
-static bool run_rows(const struct validate *o, const struct cost_model *m,
-		     struct rows *r, struct err *e)
+static bool read_published(struct exam *x, struct err *e)
 {
-	return others_rows_run(o->perf, m, o->quiet, o->stop, take_gemm, r,
-			       e) &&
-	       loop_rows_run(o->perf, m, take_loop, r, e);
+	const struct validate *o = x->o;
+
+	return others_rows_run(o->perf, x->m, o->quiet, o->stop,
+			       take_published, x, e) &&
+	       loop_rows_run(o->perf, x->m, take_loop, x, e);
 }
 
-/* ---- summary ---- */
+/* ---- without a group ---- */
 
-/* Of the total time alone: llvm-mca has no time per instruction. */
-static void mca_summary(const struct validate *o, const struct rows *r)
+static bool predict_row(struct exam *x, struct exam_row *row,
+			const struct cost_model *m, struct err *e)
 {
-	double ours = 0, theirs = 0;
-	int n = 0;
-
-	for (size_t i = 0; i < r->n; i++) {
-		const struct row *row = &r->v[i];
-
-		if (isnan(row->mca))
-			continue;
-		ours += fabs(row->predicted / row->reference - 1);
-		theirs += fabs(row->mca / row->reference - 1);
-		n++;
+	if (row->set == EXAM_TRACES) {
+		if (!vector_predict(&x->trace[row->at], m, e))
+			return false;
+		take_prediction(row, &x->trace[row->at]);
+	} else if (row->set != EXAM_LOOPS) {
+		row->predicted = others_row_time(&x->published[row->at], m);
 	}
-	if (!n)
-		fprintf(stderr, "%s: llvm-mca-19 gave no prediction; is it "
-			"installed?\n", o->tool);
-	else if (!o->quiet)
-		fprintf(stderr, "%s: mean error of the whole time of %d "
-			"traces: %.1f %%, llvm-mca-19 on the same "
-			"instructions: %.1f %%\n", o->tool, n,
-			100 * ours / n, 100 * theirs / n);
-}
-
-struct summary {
-	size_t n;
-	double median, mean, worst, rank;
-};
-
-/* Least rank correlation of a trace; of GEMM groups, their mean. */
-static double rank_of_traces(const struct rows *r, bool judges)
-{
-	double least = NAN;
-
-	for (size_t i = 0; i < r->n; i++)
-		if (!strcmp(r->v[i].set, "traces") &&
-		    r->v[i].judges == judges &&
-		    !(r->v[i].rank >= least))
-			least = r->v[i].rank;
-	return least;
-}
-
-static bool same_group(const struct row *a, const struct row *b)
-{
-	return !strcmp(a->set, b->set) && !strcmp(a->group, b->group);
+	return true;
 }
 
 /*
- * Configurations of one size by one author, where there are three or more:
- * those that train, or all of them if one judges.  NaN for other groups, and
- * for all but the first row of a group.
+ * Of a fit_data: end-to-end error and misplaced cycles of traces, error of
+ * times; ratios and rates are not fitted to.
  */
-static double rank_of_group(const struct rows *r, size_t first, bool judges)
+static bool find_loss(void *ctx, int group, const struct cost_model *m,
+		      double *loss, struct err *e)
 {
-	double *x = xmalloc(r->n * sizeof(*x)), *y = xmalloc(r->n * sizeof(*y));
-	bool any = !judges;
-	size_t n = 0;
-
-	for (size_t i = 0; i < r->n; i++) {
-		const struct row *row = &r->v[i];
-
-		if (!same_group(row, &r->v[first]) || (row->judges && !judges))
-			continue;
-		if (i < first) {
-			n = 0;
-			break;
-		}
-		any |= row->judges;
-		x[n] = row->reference;
-		y[n++] = row->predicted;
-	}
-	double rank = n >= 3 && any ? sim_rank(x, y, n) : NAN;
-	free(x);
-	free(y);
-	return rank;
-}
-
-static double rank_of_gemm(const struct rows *r, bool judges)
-{
-	double sum = 0;
+	struct exam *x = ctx;
 	int n = 0;
 
-	for (size_t i = 0; i < r->n; i++) {
-		double rank = strcmp(r->v[i].set, "gemm")
-				      ? NAN : rank_of_group(r, i, judges);
+	*loss = 0;
+	for (int i = 0; i < x->n_rows; i++) {
+		struct exam_row row = x->row[i];
 
-		if (!isnan(rank)) {
-			sum += rank;
-			n++;
-		}
+		if (row.group != group || row.set == EXAM_LOOPS ||
+		    row.set == EXAM_PAIRS)
+			continue;
+		if (!predict_row(x, &row, m, e))
+			return false;
+		*loss += fabs(log(fmax(row.predicted, 1e-9) / row.reference));
+		if (row.set == EXAM_TRACES)
+			*loss += row.issue_error;
+		n++;
 	}
-	return n ? sum / n : NAN;
+	*loss /= n ? n : 1;
+	return true;
 }
 
-static struct summary sum_up(const struct rows *r, const char *set, bool judges)
+static bool is_fitted_to(const struct exam *x, const struct cost_fit *f,
+			 int group)
 {
-	double *x = xmalloc((r->n + 1) * sizeof(*x));
-	struct summary s = { 0 };
+	bool any = group >= 0 && cost_fit_names(f, x->group[group].name);
 
-	for (size_t i = 0; i < r->n; i++)
-		if (!strcmp(r->v[i].set, set) && r->v[i].judges == judges) {
-			x[s.n++] = r->v[i].error;
-			s.mean += r->v[i].error;
-		}
-	qsort(x, s.n, sizeof(*x), sim_compare_numbers);
-	s.mean /= (double)(s.n ? s.n : 1);
-	s.median = s.n ? x[s.n / 2] : NAN;
-	s.worst = s.n ? x[s.n - 1] : NAN;
-	s.rank = !strcmp(set, "traces") ? rank_of_traces(r, judges)
-		 : !strcmp(set, "gemm") ? rank_of_gemm(r, judges) : NAN;
-	free(x);
-	return s;
+	for (int i = 0; group < 0 && i < x->n_groups; i++)
+		any |= cost_fit_names(f, x->group[i].name);
+	return any;
 }
 
-static void summary_row(struct table *t, const struct rows *r, const char *set,
-			bool judges)
+static void keep_fits(struct exam *x, int group, const struct cost_model *m)
 {
-	struct summary s = sum_up(r, set, judges);
+	const struct cost_fit *f;
+	int n;
 
-	if (!s.n)
-		return;
-	table_row(t);
-	table_cell(t, 0, "%s", set);
-	table_cell(t, 1, "%s", judges ? "judge" : "train");
-	table_cell(t, 2, "%zu", s.n);
-	table_cell(t, 3, "%.2f", 100 * s.median);
-	table_cell(t, 4, "%.2f", 100 * s.mean);
-	table_cell(t, 5, "%.2f", 100 * s.worst);
-	if (!isnan(s.rank))
-		table_cell(t, 6, "%.4f", s.rank);
+	f = cost_fits(&n);
+	VEC_GROW(x->fit, x->n_fits, n, x->cap_fits);
+	for (int i = 0; i < n; i++)
+		if (is_fitted_to(x, &f[i], group))
+			x->fit[x->n_fits++] = (struct exam_fit){
+				&f[i], group, cost_value(m, f[i].row),
+			};
 }
 
-static bool print_summary(const struct validate *o, const struct rows *r,
-			  struct err *e)
-{
-	struct table t;
-
-	table_init(&t, "set,split,#rows,#median_error_percent,"
-		       "#mean_error_percent,#worst_error_percent,#rank");
-	for (size_t k = 0; k < 2 * ARRAY_SIZE(sets); k++)
-		summary_row(&t, r, sets[k / 2].name, k % 2);
-	bool ok = table_print(&t, o->format, o->out, e);
-	table_fini(&t);
-	return ok;
-}
-
-static bool print_rows(const struct validate *o, const struct rows *r,
-		       struct err *e)
-{
-	struct table t;
-
-	table_init(&t, "set,split,row,#reference,#predicted,unit,"
-		       "#error_percent,#rank,#within_a_cycle_percent,"
-		       "#llvm_mca");
-	for (size_t i = 0; i < r->n; i++) {
-		const struct row *row = &r->v[i];
-		const struct set *set = set_of(row);
-
-		table_row(&t);
-		table_cell(&t, 0, "%s", row->set);
-		table_cell(&t, 1, "%s", row->judges ? "judge" : "train");
-		table_cell(&t, 2, "%s", row->name);
-		table_cell(&t, 3, "%.6g", row->reference * set->scale);
-		table_cell(&t, 4, "%.6g", row->predicted * set->scale);
-		table_cell(&t, 5, "%s", set->unit);
-		table_cell(&t, 6, "%.2f", 100 * row->error);
-		if (!isnan(row->rank))
-			table_cell(&t, 7, "%.4f", row->rank);
-		if (!isnan(row->within))
-			table_cell(&t, 8, "%.1f", 100 * row->within);
-		if (!isnan(row->mca))
-			table_cell(&t, 9, "%.0f", row->mca);
-	}
-	bool ok = table_print(&t, o->format, o->out, e);
-	table_fini(&t);
-	return ok;
-}
-
-/* ---- database and picture ---- */
-
-static bool store_value(struct res_db *db, int64_t run, int64_t id,
-			const char *metric, double value, const char *unit,
-			enum res_origin origin, const char *source,
-			struct err *e)
-{
-	struct res_result x = {
-		.run = run, .case_id = id, .metric = metric, .unit = unit,
-		.value = value, .lo = NAN, .hi = NAN, .n = 1, .clock_hz = NAN,
-		.better = RES_NEITHER, .origin = origin, .source = source,
-	};
-
-	return res_result_add(db, &x, NULL, e);
-}
-
-static bool store_row(struct res_db *db, int64_t run, const struct row *row,
-		      size_t number, const char *file, struct err *e)
-{
-	const struct set *set = set_of(row);
-	const char *unit = set->scale > 1 ? "s" : set->unit;
-	char params[96], name[64];
-	int64_t id;
-
-	/* Two rows may be of one configuration: numbers keep them apart. */
-	snprintf(name, sizeof(name), "%s %s", row->set,
-		 row->judges ? "judge" : "train");
-	res_params(params, sizeof(params), "set:s row:U", name,
-		   (uint64_t)number);
-	return res_case_id(db, "predict", row->name, params, &id, e) &&
-	       store_value(db, run, id, "reference", row->reference, unit,
-			   RES_PUBLISHED, file, e) &&
-	       store_value(db, run, id, "predicted", row->predicted, unit,
-			   RES_SIMULATED, NULL, e);
-}
-
-static bool store_rows(const struct validate *o, const struct rows *r,
-		       struct res_db *db, struct err *e)
-{
-	struct res_start start = { .tool = "t0-sim validate" };
-	int64_t run;
-	bool ok = res_host_self(db, &start.host, e) &&
-		  res_build_self(db, &start.build, e) &&
-		  res_run_begin(db, &start, &run, e);
-
-	if (!ok)
-		return false;
-	res_batch_begin(db);
-	for (size_t i = 0; ok && i < r->n; i++)
-		ok = store_row(db, run, &r->v[i], i,
-			       !strcmp(r->v[i].set, "traces") ? o->traces :
-								o->perf,
-			       e);
-	ok = ok && res_batch_end(db, e);
-	return ok && res_run_finish(db, run, RES_COMPLETE, 0, NULL, e);
-}
-
-static bool store_all(const struct validate *o, const struct rows *r,
+/* Group -1: fitted to all of them, and nothing is predicted. */
+static bool leave_out(struct exam *x, const struct fit_data *d, int group,
 		      struct err *e)
 {
-	if (!o->db)
-		return true;
-	struct res_db *db = res_open(o->db, RES_WRITE, e);
-	bool ok = db && store_rows(o, r, db, e);
-	res_close(db);
+	struct cost_model m = *x->m; /* borrows all but its rows */
+	bool ok = fit_costs(&m, d, group, e);
+
+	for (int i = 0; ok && i < x->n_rows; i++)
+		if (x->row[i].group == group)
+			ok = predict_row(x, &x->row[i], &m, e);
+	if (ok)
+		keep_fits(x, group, &m);
 	return ok;
 }
 
-static bool draw_rows(const struct validate *o, const struct rows *r,
-		      struct err *e)
+static bool leave_each_out(struct exam *x, struct err *e)
 {
-	double *x = xmalloc((r->n + 1) * sizeof(*x));
-	double *y = xmalloc((r->n + 1) * sizeof(*y));
-	const char **g = xmalloc((r->n + 1) * sizeof(*g));
+	const char **names = xcalloc((size_t)x->n_groups + 1, sizeof(*names));
+	struct fit_data d = { .group = names, .n = x->n_groups,
+			      .loss = find_loss, .ctx = x,
+			      .stop = x->o->stop };
+	bool ok = true;
 
-	for (size_t i = 0; i < r->n; i++) {
-		x[i] = r->v[i].reference;
-		y[i] = r->v[i].predicted;
-		g[i] = r->v[i].group;
-	}
-	bool ok = o->draw(x, y, g, r->n, o->plot, e);
-	free(x);
-	free(y);
-	free(g);
+	for (int i = 0; i < x->n_groups; i++)
+		names[i] = x->group[i].name;
+	if (x->o->fits)
+		ok = leave_out(x, &d, -1, e);
+	for (int i = 0; ok && i < x->n_groups; i++)
+		if (x->group[i].refitted)
+			ok = leave_out(x, &d, i, e) ||
+			     err_wrap(e, "without %s", names[i]);
+	free(names);
 	return ok;
+}
+
+static void free_exam(struct exam *x)
+{
+	for (int i = 0; i < x->n_traces; i++)
+		vector_fini(&x->trace[i]);
+	free(x->trace);
+	free(x->published);
+	free(x->row);
+	free(x->group);
+	free(x->fit);
+	arena_fini(&x->mem);
 }
 
 bool validate_run(const struct validate *o, const struct cost_model *m,
 		  struct err *e)
 {
-	struct rows r = { 0 };
+	struct exam x = { .o = o, .m = m };
 
 	if (!o->traces && !o->perf)
 		return err_set(e, ERR_USAGE, "validate against what?  Wanted "
 			       "--traces FILE.jsonl or --perf FILE.csv");
-	bool ok = (!o->traces || run_traces(o, m, &r, e)) &&
-		  (!o->perf || run_rows(o, m, &r, e));
+	bool ok = (!o->traces || read_traces(&x, e)) &&
+		  (!o->perf || read_published(&x, e)) &&
+		  leave_each_out(&x, e);
 	if (ok && o->mca)
-		mca_summary(o, &r);
-	ok = ok && (!o->rows || print_rows(o, &r, e)) &&
-	     print_summary(o, &r, e) && store_all(o, &r, e) &&
-	     (!o->plot || !r.n || draw_rows(o, &r, e));
-	free(r.v);
+		exam_print_mca(&x);
+	ok = ok && (!o->rows || exam_print_rows(&x, e)) &&
+	     (!o->fits || exam_print_fits(&x, e)) &&
+	     exam_print_summary(&x, e) && exam_store(&x, e) &&
+	     exam_draw(&x, e);
+	free_exam(&x);
 	return ok;
 }

@@ -182,7 +182,6 @@ static bool take_object(struct vector *v, json_t *j, const char *where,
 			       "and events", where);
 	snprintf(v->kernel, sizeof(v->kernel), "%s", kernel ? kernel : "?");
 	snprintf(v->id, sizeof(v->id), "%s", id ? id : where);
-	v->judges = sim_split_judges(v->id);
 	v->clock_mhz = 1000 * json_number_value(json_object_get(j,
 							"gpu_clk_ghz"));
 	return parse_code(v, code, where, e) &&
@@ -329,35 +328,37 @@ static void align_segments(struct vector *v)
 	}
 }
 
-static void compare_times(struct vector *v)
-{
-	double *real = xcalloc((size_t)v->n, sizeof(double));
-	double *guess = xcalloc((size_t)v->n, sizeof(double));
-	double *off = xcalloc((size_t)v->n, sizeof(double));
-
-	for (int i = 0; i < v->n; i++) {
-		real[i] = (double)v->event[i].cycle;
-		guess[i] = (double)v->event[i].guess;
-		off[i] = fabs(real[i] - guess[i]);
-	}
-	v->rank = sim_rank(real, guess, (size_t)v->n);
-	v->duration = v->event[v->n - 1].cycle;
-	qsort(off, (size_t)v->n, sizeof(*off), sim_compare_numbers);
-	v->error = (off[(v->n - 1) / 2] + off[v->n / 2]) / 2;
-	free(real);
-	free(guess);
-	free(off);
-}
-
-static int64_t abs_diff(int64_t a, int64_t b)
+static uint64_t abs_diff(uint64_t a, uint64_t b)
 {
 	return a < b ? b - a : a - b;
 }
 
+static void compare_times(struct vector *v)
+{
+	double *real = xcalloc((size_t)v->n, sizeof(double));
+	double *guess = xcalloc((size_t)v->n, sizeof(double));
+
+	v->duration = v->predicted = 0;
+	for (int i = 0; i < v->n; i++) {
+		const struct vector_event *ev = &v->event[i];
+
+		real[i] = (double)ev->cycle;
+		guess[i] = (double)ev->guess;
+		if (ev->cycle > v->duration)
+			v->duration = ev->cycle;
+		if (ev->guess > v->predicted)
+			v->predicted = ev->guess;
+	}
+	v->rank = sim_rank(real, guess, (size_t)v->n);
+	free(real);
+	free(guess);
+}
+
 /* From issue to issue of one wave, within a segment. */
-static double share_within(const struct vector *v)
+static void compare_distances(struct vector *v)
 {
 	int *last = xmalloc((size_t)v->n_waves * sizeof(*last));
+	uint64_t real = 0, off = 0;
 	int n = 0, good = 0;
 
 	memset(last, -1, (size_t)v->n_waves * sizeof(*last));
@@ -367,14 +368,18 @@ static double share_within(const struct vector *v)
 		if (last[b->wave] >= 0 &&
 		    v->event[last[b->wave]].segment == b->segment) {
 			a = &v->event[last[b->wave]];
+			uint64_t d = abs_diff(b->cycle - a->cycle,
+					      b->guess - a->guess);
 			n++;
-			good += abs_diff((int64_t)(b->cycle - a->cycle),
-					 (int64_t)(b->guess - a->guess)) <= 1;
+			good += d <= 1;
+			real += b->cycle - a->cycle;
+			off += d;
 		}
 		last[b->wave] = i;
 	}
 	free(last);
-	return n ? (double)good / n : 1;
+	v->within = n ? (double)good / n : 1;
+	v->issue_error = real ? (double)off / (double)real : 0;
 }
 
 bool vector_predict(struct vector *v, const struct cost_model *m,
@@ -384,6 +389,6 @@ bool vector_predict(struct vector *v, const struct cost_model *m,
 		return false;
 	align_segments(v);
 	compare_times(v);
-	v->within = share_within(v);
+	compare_distances(v);
 	return true;
 }
