@@ -25,8 +25,8 @@ static const char *const class_names[COST_CLASS_COUNT] = {
 };
 
 static const struct cost_fit fits[] = {
-#define FIT(id, from, least, most, step, on) \
-	{ COST_##id, from, least, most, step, on },
+#define FIT(id, from, least, most, step, by, on) \
+	{ COST_##id, COST_FIT_##by, from, least, most, step, on },
 #include "compiler/cost/cost.def"
 };
 

@@ -73,8 +73,10 @@ struct cost_row_info {
 };
 
 /* A row that was chosen to meet measurements: FIT() of cost.def. */
+enum cost_fit_by { COST_FIT_TIME, COST_FIT_ISSUES };
 struct cost_fit {
 	enum cost_row row;
+	enum cost_fit_by by;
 	double from; /* without these measurements */
 	double least, most, step;
 	const char *on; /* their kernels or sources, | between them */

@@ -192,8 +192,8 @@ static void issue_special(struct sim *s, struct wave *w)
 
 	w->busy = w->info->issue;
 	switch (w->info->in.op) {
-	case ISA_s_nop:
-		hold_wave(w, s->now + 1 + (imm & 15), SIM_NOP);
+	case ISA_s_nop: /* traces: counts of 16 to 22 wait so long, too */
+		hold_wave(w, s->now + 1 + (imm & 127), SIM_NOP);
 		break;
 	case ISA_s_sleep:
 		hold_wave(w,
@@ -284,6 +284,8 @@ bool sim_issue(struct sim *s, struct wave *w)
 	if (i->kind != KIND_DELAY) {
 		next_delay(w);
 		w->last_vector = is_vector(i) ? s->now : 0;
+		if (!i->store)
+			w->store_read = 0;
 	}
 	s->r->busy[i->pipe] += w->busy;
 	if (i->end)

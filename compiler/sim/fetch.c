@@ -1,8 +1,10 @@
 /*
  * compiler/sim/fetch.c - instruction fetch.  Code comes in windows of two lines
  * (traces of cold straight code stall once per 256 bytes, and shortly once
- * between); a wave that enters the second line of a window asks for the next
- * window.
+ * between).  A wave's buffer runs ahead of it, by icache.ahead: when that enters
+ * the second line of a window, the next window is asked for.  So cold code that
+ * executes slowly waits no longer in all, and a wave that waits at the begin of
+ * a window has asked for nothing yet.
  */
 #include "compiler/sim/sim_int.h"
 
@@ -22,29 +24,45 @@ static uint64_t request_line(struct sim *s, uint64_t line, uint64_t arrival)
 	return *ready;
 }
 
-static void request_window(struct sim *s, uint64_t line)
+/* The window of this line, at `now`. */
+static void request_window(struct sim *s, uint64_t line, uint64_t now)
 {
 	uint64_t n = sim_cycles(s, COST_IC_WINDOW) / line_bytes(s);
 	uint64_t first = line - line % n;
-	uint64_t miss = s->now + sim_cycles(s, COST_IC_MISS);
+	uint64_t miss = now + sim_cycles(s, COST_IC_MISS);
 
 	for (uint64_t i = first; i < first + n; i++)
 		request_line(s, i,
 			     miss + (i - first) * sim_cycles(s, COST_IC_HALF));
 }
 
-uint64_t sim_fetch(struct sim *s, struct wave *w)
+/* The wave's first instruction that ends in this line. */
+static void enter_line(struct sim *s, struct wave *w, uint64_t line)
 {
 	uint64_t n = sim_cycles(s, COST_IC_WINDOW) / line_bytes(s);
-	uint64_t line = (w->pc + w->info->in.size_bytes - 1) / line_bytes(s);
 
-	if (s->c->warm_code || w->fetch_line == line + 1)
-		return w->fetched;
+	if (!w->fetch_line || (w->fetch_line - 1) / n != line / n)
+		w->fetch_next = false;
 	w->fetch_line = line + 1;
-	request_window(s, line);
+	request_window(s, line, s->now);
 	w->fetched = sim_max(w->fetched, request_line(s, line, s->now));
-	if (line % n == n - 1)
-		request_window(s, line + 1);
+}
+
+uint64_t sim_fetch(struct sim *s, struct wave *w)
+{
+	uint64_t bytes = sim_cycles(s, COST_IC_WINDOW);
+	uint64_t last = w->pc + w->info->in.size_bytes - 1;
+	uint64_t line = last / line_bytes(s);
+
+	if (s->c->warm_code || (w->fetch_line == line + 1 && w->fetch_next))
+		return w->fetched;
+	if (w->fetch_line != line + 1)
+		enter_line(s, w, line);
+	if (last % bytes + sim_cycles(s, COST_IC_AHEAD) >= line_bytes(s)) {
+		w->fetch_next = true;
+		request_window(s, line + bytes / line_bytes(s),
+			       sim_max(s->now, w->fetched));
+	}
 	return w->fetched;
 }
 

@@ -271,6 +271,8 @@ static uint64_t export_path(struct sim *s, struct wave *w)
 			     cu->export_free);
 
 	cu->export_free = t + n;
+	if (w->info->store)
+		w->store_read = t + n;
 	ring_put(w->info->kind == KIND_LDS ? &cu->lds_queue : &cu->vmem_queue,
 		 t);
 	return t + 1;

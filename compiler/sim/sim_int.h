@@ -98,11 +98,13 @@ struct wave {
 	uint64_t since;	   /* first cycle it could have issued `info` */
 	uint64_t fetched;  /* code of `pc` is there */
 	uint64_t fetch_line; /* last line looked up, +1 */
+	bool fetch_next;   /* the window behind it was asked for */
 	uint64_t issued;   /* last issue */
 	uint64_t issues_here; /* executions by this wave so far */
 	uint64_t hold;	   /* s_nop, s_sleep, a taken branch */
 	uint8_t hold_why;  /* enum sim_stall */
 	uint64_t last_vector; /* issue, if the instruction before was one */
+	uint64_t store_read; /* if that was a store: its registers are read */
 	uint64_t last_salu;
 	uint8_t longest;   /* enum sim_stall since `since` */
 	uint64_t longest_cycles;

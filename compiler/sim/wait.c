@@ -140,6 +140,11 @@ static void wait_special(struct bound *b, const struct sim *s,
 		at_least(b, w->last_vector + sim_cycles(s, COST_VALU_THEN_IMM),
 			 SIM_NOP);
 	switch (w->info->in.op) {
+	case ISA_s_nop: /* directly behind a store */
+		if (w->store_read)
+			at_least(b, w->store_read +
+				 sim_cycles(s, COST_STORE_THEN_NOP), SIM_NOP);
+		break;
 	case ISA_s_waitcnt:
 		wait_counts(b, w, imm);
 		break;

@@ -66,6 +66,14 @@ static const struct {
 	{ "scalar ALU, then a scalar load: 9", "s_mov_b32 s0, 1\n"
 	  "s_load_b32 s1, s[2:3], null\ns_endpgm\n", 1, 9 },
 	{ "s_nop 5: 6", "s_nop 5\ns_mov_b32 s0, 1\ns_endpgm\n", 1, 6 },
+	{ "s_nop 20: 21", "s_nop 20\ns_mov_b32 s0, 1\ns_endpgm\n", 1, 21 },
+	{ "s_nop behind a store of a dword: 8", "global_store_b32 v0, v2, "
+	  "s[0:1]\ns_nop 0\ns_endpgm\n", 1, 8 },
+	{ "s_nop behind one of four at a long address: 12",
+	  "global_store_b128 v[0:1], v[4:7], off\ns_nop 0\ns_endpgm\n", 1,
+	  12 },
+	{ "a store, something else, s_nop: 3 and 1", "global_store_b32 v0, v2, "
+	  "s[0:1]\ns_mov_b32 s0, 1\ns_nop 0\ns_endpgm\n", 2, 2 },
 	{ "s_sleep 4: 256 and its own", "s_sleep 4\ns_mov_b32 s0, 1\n"
 	  "s_endpgm\n", 1, 257 },
 	{ "a wait behind a vector instruction: 3", "v_mov_b32 v0, v1\n"
@@ -104,6 +112,47 @@ static void test_counted(void)
 		       counted[i].name);
 		ran_fini(&x);
 	}
+}
+
+/* Cold code, after the first instruction's arrival. */
+static void run_cold(struct ran *x, const char *line, int n)
+{
+	static uint8_t code[65536];
+	char *text = copies(line, n);
+	struct err e = { 0 };
+	struct sim_source s = { .vgprs = 32 };
+	struct sim_config c = { .cost = &x->m, .warmth = SIM_WARM,
+				.issued = ran_issue, .ctx = x };
+	size_t bytes = assemble(text, code, sizeof(code));
+
+	bytes += assemble("s_endpgm", code + bytes, 64);
+	memset(x, 0, sizeof(*x));
+	cost_init(&x->m, "gfx1100");
+	ok(sim_affine_open(&s, code, bytes, 0x10000, "", "affine", &e) &&
+	   sim_run(&s, &c, &x->r, &e), "cold code: %s", e.msg);
+	sim_affine_close(&s);
+	free(text);
+}
+
+/*
+ * The buffer is 104 bytes ahead, so the instruction with byte 24 asks for the
+ * next window of 256, which is there 356 later.
+ */
+static void test_fetch(void)
+{
+	struct ran x;
+
+	run_cold(&x, "v_mov_b32 v0, v1", 130);
+	is_u64(after(&x, 31), 31, "an instruction a cycle in the first line");
+	is_u64(after(&x, 32), 34, "the second arrives 34 behind it");
+	is_u64(after(&x, 64), 6 + 356, "the next window");
+	is_u64(after(&x, 128) - after(&x, 64), 6 + 356, "and the next one");
+	ran_fini(&x);
+	/* Of 8 bytes and 4 cycles: the fourth has byte 24. */
+	run_cold(&x, "v_mul_lo_u32 v0, v1, v2", 40);
+	is_u64(after(&x, 31), 124, "slow code does not wait in a window");
+	is_u64(after(&x, 32), 9 + 356, "and no longer in all than quick code");
+	ran_fini(&x);
 }
 
 static void check_repeated(const char *line, int n, uint64_t want,
@@ -436,6 +485,7 @@ static void test_monotony(void)
 int main(void)
 {
 	test_counted();
+	test_fetch();
 	test_streams();
 	test_lds();
 	test_guessed();

@@ -19,11 +19,12 @@ struct truth {
 };
 
 /* A measurement that is met where the parameters are the true ones. */
-static bool loss_of(void *ctx, int group, const struct cost_model *m,
-		    double *loss, struct err *e)
+static bool loss_of(void *ctx, int group, enum cost_fit_by by,
+		    const struct cost_model *m, double *loss, struct err *e)
 {
 	struct truth *t = ctx;
 
+	(void)by;
 	(void)e;
 	t->asked[group]++;
 	*loss = fabs(cost_value(m, COST_DRAM_LAT) - t->dram[group]) / 100;

@@ -25,10 +25,12 @@ static const struct {
 	 * 32 rows of 256 bytes of B */
 	{ { OTHERS_TRITON, 128, 128, 32, 0, false }, 4, 32,
 	  128 * 80 + 32 * 256 },
-	/* 32 x 128 of a wave; 256 rows of 48 bytes, twice */
-	{ { OTHERS_T0, 128, 128, 16, 0, true }, 4, 16, 2 * 256 * 48 },
-	{ { OTHERS_T0, 64, 64, 16, 0, true }, 2, 8, 2 * 128 * 48 },
-	{ { OTHERS_T0, 32, 64, 16, 0, true }, 1, 8, 2 * 96 * 48 },
+	/* 32 x 128 of a wave; 256 rows of 32 bytes, twice: published 16 KB */
+	{ { OTHERS_T0, 128, 128, 16, 0, true }, 4, 16, 2 * 256 * 32 },
+	{ { OTHERS_T0, 128, 128, 32, 0, true }, 4, 32, 32 << 10 },
+	{ { OTHERS_T0, 128, 64, 64, 0, true }, 4, 32, 48 << 10 },
+	{ { OTHERS_T0, 64, 64, 16, 0, true }, 2, 8, 2 * 128 * 32 },
+	{ { OTHERS_T0, 32, 64, 16, 0, true }, 1, 8, 2 * 96 * 32 },
 };
 
 /* Waits that are missing, barriers, registers, ...: none may be reported. */

@@ -69,6 +69,58 @@ static void test_slots(const struct cost_model *m)
 	vector_fini(&v);
 }
 
+/* A trace of waves that all add, come to a barrier, and add. */
+static void make_barriers(struct buf *b, int waves, int size)
+{
+	buf_printf(b, "{\"code\":\"000100060000bdbf0001000600"
+		   "00b0bf\",\"kernel\":\"k\",\"sha\":\"b\",\"events\":[");
+	/* Two rounds of eight; those of a group leave 20 behind its last. */
+	for (int t = 0; t < 4000; t++)
+		for (int w = 0; w < waves; w++) {
+			int at = 10 + w * 40, last = 10 + w / size * size * 40 +
+						     (size - 1) * 40;
+			const char *sep = b->data[b->len - 1] == '[' ? "" : ",";
+
+			if (t == at)
+				buf_printf(b, "%s[%d,\"I\",%d,0]", sep, t, w);
+			if (t == at + 1)
+				buf_printf(b, "%s[%d,\"I\",%d,4]", sep, t, w);
+			if (t == last + 21)
+				buf_printf(b, "%s[%d,\"I\",%d,8]", sep, t, w);
+		}
+	buf_printf(b, "]}");
+}
+
+/* Groups of 4 among 22 waves, more than a SIMD holds at a time. */
+static void test_barriers(const struct cost_model *m)
+{
+	uint64_t cycles = (uint64_t)(cost_value(m, COST_BARRIER) +
+				     3 * cost_value(m, COST_BARRIER_WAVE));
+	struct err e = { 0 };
+	struct buf b = { 0 };
+	struct vector v;
+	int wrong = 0;
+
+	make_barriers(&b, 22, 4);
+	ok(vector_parse(&v, b.data, b.len, "line 6", &e), "barriers: %s",
+	   e.msg);
+	is_i64(v.n_waves, 22, "waves");
+	is_i64(v.group_waves, 4, "four of them meet each time");
+	ok(vector_predict(&v, m, &e), "are predicted: %s", e.msg);
+	for (int i = 0; i < v.n; i++)
+		if (v.event[i].off == 8 && v.event[i].wave < 20) {
+			int last = v.event[i].wave / 4 * 4 + 3;
+			/* The last add of the last wave is a cycle before. */
+			uint64_t at = (uint64_t)(last * 40 + 1) + cycles;
+
+			wrong += v.event[i].guess < at ||
+				 v.event[i].guess > at + 8;
+		}
+	is_i64(wrong, 0, "all leave when the last one of their group has come");
+	vector_fini(&v);
+	buf_fini(&b);
+}
+
 static void test_rank(void)
 {
 	/* Ranks 1 2 3 4 and 1 3 2 4: 1 - 6 * 2 / (4 * 15) */
@@ -125,6 +177,7 @@ int main(void)
 	test_rank();
 	test_small(&m);
 	test_slots(&m);
+	test_barriers(&m);
 	test_file(&m);
 	cost_fini(&m);
 	return plan_done();

@@ -27,8 +27,8 @@
  * `gpu_clk_ghz` or null, and `events`: [cycle, "I", wave, offset, kind] when an
  * instruction issues, and [cycle, "END", wave, ...] when the wave in that slot
  * ends, so that the slot's next wave is another one.  Other events are not
- * read.  The path that waves took and their first issues are inputs; every
- * later issue is predicted.  Offsets that a trace leaves out (s_delay_alu) are
+ * read.  The path that waves took, their first issues and how many of them meet
+ * at barriers are inputs; every later issue is predicted.  Offsets that a trace leaves out (s_delay_alu) are
  * filled in from the code.
  *
  * Where the cycle jumps by more than VECTOR_JUMP the recorder lost its place;
@@ -52,6 +52,7 @@ struct vector {
 	size_t code_bytes;
 	struct vector_event *event; /* [n], in the order of the trace */
 	int n, n_waves, n_segments;
+	int group_waves; /* of a workgroup; the last one may have fewer */
 	/* Of each wave: the offsets it executes, and their events or -1. */
 	struct vector_path {
 		uint32_t *off;
@@ -74,6 +75,13 @@ struct vector {
 bool vector_parse(struct vector *v, const char *json, size_t len,
 		  const char *where, struct err *e);
 void vector_fini(struct vector *v);
+/*
+ * Sets v->group_waves: how many waves, one started after the other, are of a
+ * workgroup, as far as one SIMD shows.  None of them leaves a barrier before
+ * all have come to it; the largest number up to 16 of which that is true
+ * everywhere, 1 without barriers.  By vector_parse().
+ */
+void vector_find_groups(struct vector *v);
 
 /* Simulate it with these costs and fill all that is predicted or compared. */
 bool vector_predict(struct vector *v, const struct cost_model *m,
@@ -236,8 +244,8 @@ struct fit_data {
 	const char *const *group; /* [n] names, as in cost.def's FIT */
 	int n;
 	/* How wrong these costs are for a group, 0: not at all. */
-	bool (*loss)(void *ctx, int group, const struct cost_model *m,
-		     double *loss, struct err *e);
+	bool (*loss)(void *ctx, int group, enum cost_fit_by by,
+		     const struct cost_model *m, double *loss, struct err *e);
 	void *ctx;
 	const volatile int *stop; /* as in struct validate */
 };

@@ -65,7 +65,8 @@ static bool try_value(const struct search *s, double value, double *out)
 			return err_set(s->e, ERR_STOPPED, "the fit of %s was "
 				       "not at its end, nothing is stored",
 				       cost_row_info(s->f->row)->name);
-		if (!s->d->loss(s->d->ctx, i, s->m, &loss, s->e))
+		if (!s->d->loss(s->d->ctx, i, s->f->by, s->m, &loss,
+				s->e))
 			return false;
 		sum += loss;
 		n++;

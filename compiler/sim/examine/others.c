@@ -150,10 +150,19 @@ static void load_next(struct emit *x)
 
 /* ---- LDS ---- */
 
-/* Bytes of a row of K in LDS; padded where the author pads. */
+/*
+ * Bytes of a row of K in LDS.  T0 swizzles instead of padding (16 KB are
+ * published for 128x128x16, 24 KB for 128x64x32, 32 KB for 128x128x32).
+ */
 static int lds_pitch(const struct emit *x)
 {
-	return x->t->k * 2 + LDS_PAD;
+	return x->t->k * 2 + (x->t->family == OTHERS_TRITON ? LDS_PAD : 0);
+}
+
+/* From lane to lane of a fragment; swizzled rows fill the banks as if dense. */
+static int fragment_lane(const struct emit *x)
+{
+	return x->t->family == OTHERS_TRITON ? lds_pitch(x) : 16;
 }
 
 static void store_part(struct emit *x, int stage, int n, int row_bytes,
@@ -200,8 +209,8 @@ static void load_fragment(struct emit *x, int reg, int base, int wave, int addr)
 				      16 * half);
 
 		buf_printf(&x->g->affine, "at %zu base=%d lane=%d fold=16 "
-			   "wave=%d\n", at, base + 16 * half, lds_pitch(x),
-			   wave);
+			   "wave=%d\n", at, base + 16 * half,
+			   fragment_lane(x), wave);
 	}
 }
 

@@ -194,21 +194,22 @@ static bool same_code(const struct others_row *a, const struct others_row *b)
 }
 
 /*
- * As the authors timed: launches in a row, from Python or, T0's, packets into
- * a queue.  A card that is idle
- * for more than half of that does not raise its clock.
+ * As the authors timed.  Triton's are launches in a row from Python; a card
+ * that is idle for more than half of that does not raise its clock.  T0's
+ * tables say that packets were queued, yet every small product of theirs, by
+ * whichever generator, takes what T0 gives for one packet and the wait for it.
  */
 double others_row_time(const struct others_row *row,
 		       const struct cost_model *m)
 {
 	const struct others_guess *g = &row->guess;
-	bool t0 = row->tile.family == OTHERS_T0;
-	double runtime_s = cost_value(m, t0 ? COST_LAUNCH
-					    : COST_LAUNCH_ASYNC) * 1e-6;
 	double tiny_hz = cost_value(m, COST_CLOCK_TINY) * 1e6;
+	double runtime_s = cost_value(m, COST_LAUNCH_ASYNC) * 1e-6;
 
 	if (row->class == OTHERS_PAIRS)
 		return row->predicted_s;
+	if (row->tile.family == OTHERS_T0)
+		return g->gpu_s + cost_value(m, COST_LAUNCH_SYNC) * 1e-6;
 	if (g->gpu_s < runtime_s)
 		return g->cycles / tiny_hz + runtime_s;
 	return g->gpu_s + runtime_s;

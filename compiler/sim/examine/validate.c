@@ -153,12 +153,18 @@ static bool predict_row(struct exam *x, struct exam_row *row,
 	return true;
 }
 
-/*
- * Of a fit_data: end-to-end error and misplaced cycles of traces, error of
- * times; ratios and rates are not fitted to.
- */
-static bool find_loss(void *ctx, int group, const struct cost_model *m,
-		      double *loss, struct err *e)
+static double loss_of_row(const struct exam_row *row, enum cost_fit_by by)
+{
+	double time = fabs(log(fmax(row->predicted, 1e-9) / row->reference));
+
+	if (row->set != EXAM_TRACES)
+		return time;
+	return row->issue_error + (by == COST_FIT_TIME ? time : 0);
+}
+
+/* Of a fit_data: the mean of the group's rows but ratios and rates. */
+static bool find_loss(void *ctx, int group, enum cost_fit_by by,
+		      const struct cost_model *m, double *loss, struct err *e)
 {
 	struct exam *x = ctx;
 	int n = 0;
@@ -172,9 +178,7 @@ static bool find_loss(void *ctx, int group, const struct cost_model *m,
 			continue;
 		if (!predict_row(x, &row, m, e))
 			return false;
-		*loss += fabs(log(fmax(row.predicted, 1e-9) / row.reference));
-		if (row.set == EXAM_TRACES)
-			*loss += row.issue_error;
+		*loss += loss_of_row(&row, by);
 		n++;
 	}
 	*loss /= n ? n : 1;

@@ -12,7 +12,6 @@
 enum {
 	FILL_BYTES = 64, /* code that a trace may leave out at a time */
 	VGPRS = 24,	 /* waves of a trace were resident: they fit */
-	GROUP_WAVES = 16, /* of one SIMD: more are of several workgroups */
 };
 
 /* ---- reading ---- */
@@ -185,7 +184,8 @@ static bool take_object(struct vector *v, json_t *j, const char *where,
 	v->clock_mhz = 1000 * json_number_value(json_object_get(j,
 							"gpu_clk_ghz"));
 	return parse_code(v, code, where, e) &&
-	       parse_events(v, events, where, e) && make_paths(v, where, e);
+	       parse_events(v, events, where, e) &&
+	       make_paths(v, where, e) && (vector_find_groups(v), true);
 }
 
 bool vector_parse(struct vector *v, const char *json, size_t len,
@@ -228,7 +228,7 @@ static bool replay_pc(struct sim_source *s, int wave, uint64_t *pc)
 	struct replay *r = s->ctx;
 	const struct vector_path *p = &r->v->path[wave];
 
-	if (r->at[wave] == p->n)
+	if (wave >= r->v->n_waves || r->at[wave] == p->n)
 		return false;
 	*pc = s->code_va + p->off[r->at[wave]];
 	return true;
@@ -257,36 +257,30 @@ static bool replay_step(struct sim_source *s, int wave, uint64_t cycle,
 	return true;
 }
 
-static bool has_barrier(const struct vector *v)
+/* Whole workgroups: waves behind the last one have no path. */
+static int count_groups(const struct vector *v)
 {
-	for (int i = 0; i < v->n; i++) {
-		uint32_t word;
-
-		memcpy(&word, v->code + v->event[i].off, 4);
-		if (word == 0xbfbd0000) /* s_barrier */
-			return true;
-	}
-	return false;
+	return (v->n_waves + v->group_waves - 1) / v->group_waves;
 }
 
 static bool simulate_trace(struct vector *v, const struct cost_model *m,
 			   struct err *e)
 {
+	size_t n = (size_t)count_groups(v) * (size_t)v->group_waves;
 	struct replay r = {
 		.v = v,
-		.at = xcalloc((size_t)v->n_waves, sizeof(int)),
-		.lanes = xcalloc((size_t)v->n_waves, sizeof(struct sim_lanes)),
+		.at = xcalloc(n, sizeof(int)),
+		.lanes = xcalloc(n, sizeof(struct sim_lanes)),
 	};
-	uint64_t *start = xcalloc((size_t)v->n_waves, sizeof(*start));
+	uint64_t *start = xcalloc(n, sizeof(*start));
 	/* A trace shows one SIMD, number 0. */
-	int *simd = xcalloc((size_t)v->n_waves, sizeof(*simd));
-	bool together = has_barrier(v) && v->n_waves <= GROUP_WAVES;
+	int *simd = xcalloc(n, sizeof(*simd));
 	struct sim_result res;
 	struct sim_source s = {
 		.ctx = &r, .code = v->code, .code_bytes = v->code_bytes,
 		.code_va = 0x1000, .wave_size = 32,
-		.waves_per_group = together ? v->n_waves : 1,
-		.n_groups = together ? 1 : v->n_waves, .vgprs = VGPRS,
+		.waves_per_group = v->group_waves,
+		.n_groups = count_groups(v), .vgprs = VGPRS,
 		.pc = replay_pc, .step = replay_step,
 	};
 	struct sim_config c = {
@@ -294,8 +288,10 @@ static bool simulate_trace(struct vector *v, const struct cost_model *m,
 		.start = start, .simd = simd, .lax = true,
 	};
 
-	for (int w = 0; w < v->n_waves; w++) {
-		start[w] = v->path[w].start;
+	for (int w = 0; w < (int)n; w++) {
+		int last = w < v->n_waves ? w : v->n_waves - 1;
+
+		start[w] = v->path[last].start;
 		sim_lanes_init(&r.lanes[w], 0);
 	}
 	bool ok = sim_run(&s, &c, &res, e);
