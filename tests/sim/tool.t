@@ -146,6 +146,33 @@ ok 'nor a table without their depth' [ $? -le 2 ]
 exits 0 'the errors are drawn' "$sim" validate -q --perf v.csv --plot e.svg
 has e.svg '<svg' 'as a picture'
 
+# ---- what is published, each kernel and each source left out ----
+shared=$T0_SRC/../shared
+# The column of the line that begins so, in percent or as a rank.
+column() { awk -F, -v begin="$1" -v k="$2" 'index($0, begin) == 1 { print $k }' out; }
+at_most() { awk -v x="$1" -v y="$2" 'BEGIN { exit !(x != "" && x <= y) }'; }
+if [ -f "$shared/vectors/gfx1100_timing.jsonl" ]; then
+	exits 0 'recorded traces' "$sim" validate --csv \
+		--traces "$shared/vectors/gfx1100_timing.jsonl"
+	median=$(column traces,each, 5) worst=$(column traces,each, 6)
+	ok "off by $median % in the median" at_most "$median" 8
+	ok "and by $worst % at worst" at_most "$worst" 20
+	is "$(grep -c '^traces,.*,yes,' out)" 5 'of five kernels, each left out'
+else
+	skip 'no ../shared/vectors/gfx1100_timing.jsonl'
+fi
+if [ -f "$shared/reference/t0_gemm_published.csv" ]; then
+	exits 0 'published products' "$sim" validate -q --csv \
+		--perf "$shared/reference/t0_gemm_published.csv"
+	median=$(column times,each, 5) rank=$(column times,each, 8)
+	ok "off by $median % in the median" at_most "$median" 15
+	ok "in their order: $rank" at_most 0.95 "$rank"
+	ok 'WGP mode over CU mode is within 0.03' \
+		at_most "$(column pairs,each, 6)" 3
+else
+	skip 'no ../shared/reference/t0_gemm_published.csv'
+fi
+
 # ---- mistakes ----
 exits 2 'no operands' "$sim"
 exits 2 'an unknown kernel' "$sim" t.co nothing
