@@ -174,14 +174,14 @@ static bool print_notes(const struct tune_report *r,
 		simulated |= o[i].found && o[i].origin == RES_SIMULATED;
 	if (simulated) {
 		fprintf(r->out, "\nSimulated times are those of the kernels at "
-			"%.0f MHz, and %.0f MHz beyond %.0f us; `launched' "
+			"%.0f MHz, less the more of the time the card is busy, "
+			"down to %.0f MHz; `launched' "
 			"adds %.2f us.\nPublished: rocBLAS and Triton by the "
 			"wall clock, normal operands, clock not said; T0-GPU "
 			"on zeros; all in loops, with\nwarm caches.  Cold-b: B "
 			"comes from memory, A and C do not.",
 			cost_value(r->costs, COST_CLOCK_SHORT),
 			cost_value(r->costs, COST_CLOCK),
-			cost_value(r->costs, COST_SHORT_US),
 			cost_value(r->costs, COST_LAUNCH));
 		if (!note_error(r, e))
 			return false;

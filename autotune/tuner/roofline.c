@@ -483,22 +483,26 @@ static double bound_s(const struct work *w, const char **limit)
 	return t + (has_reduction(w) ? cost_of(w, COST_LAUNCH) * 1e-6 : 0);
 }
 
+/* At the clock that a kernel of so many seconds at w->mhz has. */
+static void set_clock(struct work *w, double seconds)
+{
+	w->mhz = cost_clock(w->m, seconds * w->mhz * 1e6,
+			    cost_value(w->m, COST_LAUNCH) * 1e-6);
+}
+
 void tune_roofline(const struct tune_problem *p, const struct cost_model *m,
 		   const struct tune_needs *needs, struct tune_candidate *c)
 {
+	const double sustained = cost_value(m, COST_CLOCK);
 	struct work w = { .p = p, .c = &c->config, .m = m,
-			  .at_once = needs->groups,
-			  .mhz = cost_value(m, COST_CLOCK_SHORT) };
+			  .at_once = needs->groups, .mhz = sustained };
 
 	count_work(&w);
+	set_clock(&w, estimate_s(&w));
 	c->estimate_s = estimate_s(&w);
+	w.mhz = sustained;
+	set_clock(&w, bound_s(&w, &c->limit));
 	c->bound_s = bound_s(&w, &c->limit);
-	/* Long ones meet the power limit: cost.def, "clock.short". */
-	w.mhz = cost_value(m, COST_CLOCK);
-	if (c->estimate_s * 1e6 > cost_value(m, COST_SHORT_US))
-		c->estimate_s = estimate_s(&w);
-	if (c->bound_s * 1e6 > cost_value(m, COST_SHORT_US))
-		c->bound_s = bound_s(&w, &c->limit);
 }
 
 /* ---- whatever the tiles ---- */

@@ -213,6 +213,17 @@ bool cost_open(struct cost_model *m, const char *chip, const char *path,
 	"source,fitted_on"
 void cost_list(const struct cost_model *m, struct table *t);
 
+/* ----------------------------------------------------- cost_clock.c ---- */
+
+/*
+ * The shader clock in MHz of a dispatch of so many cycles that is repeated with
+ * `idle_s` seconds between.  At "clock" a card that is always busy meets its
+ * power limit; one that is idle for a part of the time may use that much more
+ * while it works, and power goes with the clock to the "clock.power": up to
+ * "clock.short", what kernels of microseconds reach.
+ */
+double cost_clock(const struct cost_model *m, double cycles, double idle_s);
+
 /* ----------------------------------------------------- cost_peaks.c ---- */
 
 /* FLOP per cycle and SIMD of matrix products, and of pairs of FMA in f32. */

@@ -127,12 +127,27 @@ static void dispatch_limit(const struct sim_dispatch *d, int waves,
 	f->time_s = f->cycles / (f->clock_mhz * 1e6);
 }
 
+/* Cycles hardly depend on it: those of a clock so near are good enough. */
+static const double near_clock = 0.02;
+
+/* The clock of a dispatch that was simulated at "clock". */
+static bool find_clock(const struct sim_dispatch *d, struct sim_forecast *f,
+		       struct err *e)
+{
+	double idle_s = d->idle_s > 0 ? d->idle_s : f->launch_s;
+	double mhz = cost_clock(d->cost, f->cycles, idle_s);
+
+	if (mhz > f->clock_mhz * (1 + near_clock) && !at_clock(d, mhz, f, e))
+		return false;
+	f->clock_mhz = cost_clock(d->cost, f->cycles, idle_s);
+	return true;
+}
+
 bool sim_forecast(const struct sim_dispatch *d, struct sim_forecast *f,
 		  struct err *e)
 {
-	double most = cost_value(d->cost, COST_SHORT_US) * 1e-6;
 	double mhz = d->clock_mhz > 0 ? d->clock_mhz
-				      : cost_value(d->cost, COST_CLOCK_SHORT);
+				      : cost_value(d->cost, COST_CLOCK);
 	int waves;
 
 	memset(f, 0, sizeof(*f));
@@ -144,8 +159,8 @@ bool sim_forecast(const struct sim_dispatch *d, struct sim_forecast *f,
 			      cost_value(d->cost, COST_N_WGP));
 	f->launch_s = cost_value(d->cost, COST_LAUNCH) * 1e-6;
 	bool ok = at_clock(d, mhz, f, e);
-	if (ok && d->clock_mhz <= 0 && f->cycles / (mhz * 1e6) > most)
-		ok = at_clock(d, cost_value(d->cost, COST_CLOCK), f, e);
+	if (ok && d->clock_mhz <= 0)
+		ok = find_clock(d, f, e);
 	if (!ok) {
 		sim_forecast_fini(f);
 		return false;

@@ -320,10 +320,10 @@ struct sim_dispatch {
 	/* Workgroups differ in length: simulated is all that the WGP gets. */
 	bool uneven;
 	/*
-	 * 0: "clock.short", or "clock" when the dispatch takes longer than
-	 * "clock.short_limit" so: long kernels meet the power limit.
+	 * 0: what the power limit leaves (cost_clock()), where dispatches like
+	 * this one follow each other with idle_s between, 0: "dispatch.launch".
 	 */
-	double clock_mhz;
+	double clock_mhz, idle_s;
 	/* As in sim_config, of the first round; clock_mhz has to be given. */
 	void (*issued)(void *ctx, const struct sim_event *ev);
 	void *issued_ctx;

@@ -54,7 +54,10 @@ ok 'of the peak in f32' awk -v f="$(cell ours TFLOPS)" \
 	-v p="$(cell ours peak_percent)" -v mhz="$(cell ours clock_MHz)" 'BEGIN {
 		w = 100 * f * 1e6 / (96 * 2 * 32 * 2 * 2 * mhz)
 		exit !(p > w - .15 && p < w + .15) }'
-is "$(cell theirs clock_MHz)" "$(cell ours clock_MHz)" 'at the same clock'
+# That of kernels of microseconds, less by the little that they load a card.
+ok 'at the same clock, but for what they load' awk \
+	-v t="$(cell theirs clock_MHz)" -v o="$(cell ours clock_MHz)" 'BEGIN {
+		exit !(t > .99 * o && t < 1.01 * o && o <= 3000 && o > 2900) }'
 theirs=$(cell theirs time_us)
 "$sim" -q --json --db a.db plain.co sgemm buf:6144:f32 buf:4608:f32 \
 	buf:3072:f32 u32:64 u32:48 u32:96 --grid 48,64 --block 16,16 >out

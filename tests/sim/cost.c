@@ -201,6 +201,33 @@ static void test_load(struct res_db *db)
 	cost_fini(&m);
 }
 
+/* By hand: (f / 2400)^3 times the busy share is 1. */
+static void test_clock(void)
+{
+	struct cost_model m;
+
+	cost_init(&m, "gfx1100");
+	ok(cost_clock(&m, 1e9, 0) < 2400.1, "always busy: the power limit");
+	is_f64(floor(cost_clock(&m, 100, 1) + 0.5), 3000,
+	       "mostly idle: all that there is");
+	/* 2700 MHz: 1.423828 of the power, so busy for 0.702332 of it. */
+	double cycles = 2700e6 * 1e-4;
+	double idle_s = 1e-4 * (1.423828125 - 1);
+	ok(fabs(cost_clock(&m, cycles, idle_s) - 2700) < 0.1,
+	   "between: %g", cost_clock(&m, cycles, idle_s));
+	/* d ln f / d ln t = -idle / (3 - idle): a fifth where it is half. */
+	double last = 3000, largest = 0;
+	for (double us = 1; us < 1000; us *= 1.1) {
+		double mhz = cost_clock(&m, us * 2400, 2e-6);
+
+		largest = fmax(largest, fabs(last - mhz));
+		last = mhz;
+	}
+	ok(largest > 0 && largest < 60, "no step where kernels are a tenth "
+	   "longer: %g MHz", largest);
+	cost_fini(&m);
+}
+
 int main(void)
 {
 	char path[] = "/tmp/t0-cost-XXXXXX";
@@ -208,6 +235,7 @@ int main(void)
 
 	test_rows();
 	test_classes();
+	test_clock();
 	close(mkstemp(path));
 	unlink(path);
 	struct res_db *db = res_open(path, RES_WRITE, &e);

@@ -105,8 +105,9 @@ static void test_bound(const struct cost_model *m)
 	ok(g.cycles > least, "%.0f cycles, the matrix units alone need %.0f",
 	   g.cycles, least);
 	ok(g.cycles < 2 * least, "and less than twice that");
-	is_f64(g.clock_mhz, cost_value(m, COST_CLOCK),
-	       "at the sustained clock");
+	ok(g.clock_mhz >= cost_value(m, COST_CLOCK) &&
+	   g.clock_mhz < 1.01 * cost_value(m, COST_CLOCK),
+	   "at the sustained clock: %g", g.clock_mhz);
 	ok(others_predict(&known[0].t,
 			   &(struct others_shape){ 512, 512, 512, 1 },
 			m, &g, &e), "512^3: %s", e.msg);

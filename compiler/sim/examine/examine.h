@@ -163,6 +163,8 @@ void others_fini(struct others_code *g);
 
 /* -------------------------------------------------- others_predict.c ---- */
 
+/* Seconds of each round in which its author's card had nothing to do. */
+double others_idle(const struct others_tile *t, const struct cost_model *m);
 /* Simulates what a WGP gets of it, and the tail. */
 bool others_predict(const struct others_tile *t, const struct others_shape *s,
 		    const struct cost_model *m, struct others_guess *out,

@@ -46,6 +46,12 @@ static void close_source(struct sim_source *s)
 	free(code);
 }
 
+double others_idle(const struct others_tile *t, const struct cost_model *m)
+{
+	return 1e-6 * cost_value(m, t->family == OTHERS_T0 ? COST_LAUNCH_SYNC
+							   : COST_LAUNCH_ASYNC);
+}
+
 bool others_predict(const struct others_tile *t, const struct others_shape *s,
 		    const struct cost_model *m, struct others_guess *out,
 		    struct err *e)
@@ -61,7 +67,7 @@ bool others_predict(const struct others_tile *t, const struct others_shape *s,
 	struct sim_dispatch d = {
 		.cost = m, .groups = (uint64_t)tiles * (uint64_t)split,
 		.footprint_bytes = total_bytes(s), .warmth = SIM_WARM,
-		.trips = SIM_TRIPS, .open = open_source,
+		.idle_s = others_idle(t, m), .trips = SIM_TRIPS, .open = open_source,
 		.close = close_source, .ctx = &j,
 	};
 	struct sim_forecast f;

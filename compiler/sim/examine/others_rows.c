@@ -202,17 +202,14 @@ static bool same_code(const struct others_row *a, const struct others_row *b)
 double others_row_time(const struct others_row *row,
 		       const struct cost_model *m)
 {
-	const struct others_guess *g = &row->guess;
-	double tiny_hz = cost_value(m, COST_CLOCK_TINY) * 1e6;
-	double runtime_s = cost_value(m, COST_LAUNCH_ASYNC) * 1e-6;
+	double cycles = row->guess.cycles, idle_s = others_idle(&row->tile, m);
+	double gpu_s = cycles / (cost_clock(m, cycles, idle_s) * 1e6);
 
 	if (row->class == OTHERS_PAIRS)
 		return row->predicted_s;
-	if (row->tile.family == OTHERS_T0)
-		return g->gpu_s + cost_value(m, COST_LAUNCH_SYNC) * 1e-6;
-	if (g->gpu_s < runtime_s)
-		return g->cycles / tiny_hz + runtime_s;
-	return g->gpu_s + runtime_s;
+	if (row->tile.family == OTHERS_TRITON && gpu_s < idle_s)
+		gpu_s = cycles / (cost_value(m, COST_CLOCK_TINY) * 1e6);
+	return gpu_s + idle_s;
 }
 
 /* Predict row i, or take over what an equal one before it got. */
