@@ -121,6 +121,7 @@ static double find_median(double *v, size_t n)
 
 struct summary {
 	size_t n;
+	const char *worst_row;
 	double median, worst, fitted_median, fitted_worst, issue, rank;
 };
 
@@ -156,6 +157,7 @@ static struct summary sum_up(const struct exam *x, const struct choice *c)
 	double *fitted = xmalloc(most * sizeof(*fitted));
 	double *issue = xmalloc(most * sizeof(*issue));
 	struct summary s = { .rank = find_rank(x, c) };
+	double worst = -1;
 
 	for (int i = 0; i < x->n_rows; i++) {
 		const struct exam_row *row = &x->row[i];
@@ -163,13 +165,17 @@ static struct summary sum_up(const struct exam *x, const struct choice *c)
 		if (!is_chosen(row, c))
 			continue;
 		error[s.n] = error_of(row->predicted, row);
+		if (error[s.n] > worst) {
+			worst = error[s.n];
+			s.worst_row = row->name;
+		}
 		fitted[s.n] = error_of(row->fitted, row);
 		issue[s.n++] = row->issue_error;
 	}
 	s.median = find_median(error, s.n);
 	s.fitted_median = find_median(fitted, s.n);
 	s.issue = find_median(issue, s.n);
-	s.worst = s.n ? error[s.n - 1] : NAN;
+	s.worst = s.n ? worst : NAN;
 	s.fitted_worst = s.n ? fitted[s.n - 1] : NAN;
 	free(error);
 	free(fitted);
@@ -197,6 +203,8 @@ static void list_summary(struct table *t, const struct exam *x,
 	list_number(t, 7, "%.4f", s.rank);
 	table_cell(t, 8, "%.2f", 100 * s.fitted_median);
 	table_cell(t, 9, "%.2f", 100 * s.fitted_worst);
+	if (c.group < 0)
+		table_cell(t, 10, "%s", s.worst_row);
 }
 
 bool exam_print_summary(const struct exam *x, struct err *e)
@@ -205,7 +213,7 @@ bool exam_print_summary(const struct exam *x, struct err *e)
 
 	table_init(&t, "set,left_out,refitted,#rows,#median_error_percent,"
 		       "#worst_error_percent,#issue_error_percent,#rank,"
-		       "#fitted_median_percent,#fitted_worst_percent");
+		       "#fitted_median_percent,#fitted_worst_percent,worst_row");
 	for (int set = 0; set < EXAM_SETS; set++) {
 		for (int g = 0; g < x->n_groups; g++)
 			list_summary(&t, x, (struct choice){ set, g, false });
