@@ -11,8 +11,8 @@
 struct sim_cmd {
 	struct cmd cmd;
 	const char *trace, *affine, *costs, *timeline, *plot, *db;
-	const char *traces, *perf, *compare;
-	struct cli_list set;
+	const char *compare;
+	struct cli_list set, traces, perf;
 	uint64_t dispatch, groups, footprint;
 	double clock;
 	bool annotate, cold, fits, mca, rows;

@@ -8,7 +8,7 @@ bool sim_cmd_validate(struct cmd *c, struct err *e)
 {
 	const struct sim_cmd *o = (struct sim_cmd *)c;
 	struct validate v = {
-		.traces = o->traces, .perf = o->perf, .db = o->db,
+		.traces = &o->traces, .perf = &o->perf, .db = o->db,
 		.plot = o->plot, .draw = plot_validation, .mca = o->mca,
 		.rows = o->rows, .fits = o->fits, .format = c->format, .out = c->out,
 		.tool = c->tool->name, .quiet = c->quiet,

@@ -131,6 +131,8 @@ exits 0 'both are in the database' "$T0_BUILD/t0-results" history \
 	'predict/*' --db v.db
 has out 'predicted' 'the prediction'
 has out 'published' 'and what it is compared with'
+exits 0 'of two files' "$sim" validate --csv --perf v.csv --perf v.csv
+has out 'times,each,,2,' 'both count'
 # No tile has no elements, and a fourth of them has no column at all.
 printf '%s\n' 'source_doc,system,M,N,K,tile_m,tile_n,tile_k,split_k,wg_mode,other,tflops' \
 	'a,Triton,1024,1024,1024,128,128,0,,,reliability=good,50' \

@@ -28,8 +28,8 @@
  * instruction issues, and [cycle, "END", wave, ...] when the wave in that slot
  * ends, so that the slot's next wave is another one.  Other events are not
  * read.  The path that waves took, their first issues and how many of them meet
- * at barriers are inputs; every later issue is predicted.  Offsets that a trace leaves out (s_delay_alu) are
- * filled in from the code.
+ * at barriers are inputs; every later issue is predicted.  Offsets that a trace
+ * leaves out (s_delay_alu) are filled in from the code.
  *
  * Where the cycle jumps by more than VECTOR_JUMP the recorder lost its place;
  * what follows is a segment of its own, aligned at its first instruction.
@@ -83,7 +83,7 @@ void vector_fini(struct vector *v);
  */
 void vector_find_groups(struct vector *v);
 
-/* Simulate it with these costs and fill all that is predicted or compared. */
+/* Simulate it with these costs: fills what is predicted or compared. */
 bool vector_predict(struct vector *v, const struct cost_model *m,
 		    struct err *e);
 
@@ -182,12 +182,12 @@ bool others_predict(const struct others_tile *t, const struct others_shape *s,
  *   source, gpu, kernel, M, N, K, config, metric, value, unit, notes
  *
  * Rows are used by class, all as times:
- *   gemm	 random operands and a known tile ("reliability=good"), and tiles
- *		 of 16 in K of "medium" ones
+ *   gemm	 random operands and a known tile ("reliability=good"), and
+ *		 tiles of 16 in K of "medium" ones
  *   pairs	 one configuration by one author in CU and in WGP mode, whatever
  *		 its reliability: the ratio of the two times
- *   split	 split-K rows that are "medium" or better, without the reduction,
- *		 which their authors left out
+ *   split	 split-K rows that are "medium" or better, without the
+ *		 reduction, which their authors left out
  *   tiles	 the other "medium" rows with a tile: constant or zero operands,
  *		 so the card's clock was higher than assumed
  * Of the second kind: the product's time, where kernel or config names a tile
@@ -268,8 +268,8 @@ bool fit_costs(struct cost_model *m, const struct fit_data *d, int without,
 /* -------------------------------------------------------- validate.c ---- */
 
 struct validate {
-	const char *traces; /* recorded, JSON lines, or NULL */
-	const char *perf;   /* CSV of published GEMM rows, or NULL */
+	const struct cli_list *traces; /* files of JSON lines, recorded */
+	const struct cli_list *perf;   /* CSV files of published rows */
 	const char *db;	    /* where to store area "predict"; NULL: nowhere */
 	const char *plot;   /* picture, or NULL; by draw() */
 	bool (*draw)(const double *reference, const double *predicted,

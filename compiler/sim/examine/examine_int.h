@@ -22,6 +22,7 @@ enum exam_set {
 struct exam_row {
 	enum exam_set set;
 	char name[160];
+	const char *file;
 	int group;	  /* of exam.group */
 	double reference; /* cycles, seconds, operations a second, a ratio */
 	double fitted;	  /* predicted with the costs as they are */
@@ -49,6 +50,7 @@ struct exam_fit {
 /* Zero-initialise; validate.c frees it. */
 struct exam {
 	const struct validate *o;
+	const char *file; /* that is being read */
 	const struct cost_model *m;
 	struct vector *trace;
 	struct others_row *published;

@@ -7,7 +7,7 @@
 #include "compiler/sim/examine/examine.h"
 
 enum { SWEEPS = 2 };
-/* A smaller gain is none: parameters that nothing tells stay where they were. */
+/* A smaller gain is none: what nothing tells stays where it was. */
 static const double least_gain = 1e-7;
 
 struct search {

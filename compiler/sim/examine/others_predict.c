@@ -67,8 +67,8 @@ bool others_predict(const struct others_tile *t, const struct others_shape *s,
 	struct sim_dispatch d = {
 		.cost = m, .groups = (uint64_t)tiles * (uint64_t)split,
 		.footprint_bytes = total_bytes(s), .warmth = SIM_WARM,
-		.idle_s = others_idle(t, m), .trips = SIM_TRIPS, .open = open_source,
-		.close = close_source, .ctx = &j,
+		.idle_s = others_idle(t, m), .trips = SIM_TRIPS,
+		.open = open_source, .close = close_source, .ctx = &j,
 	};
 	struct sim_forecast f;
 

@@ -294,7 +294,8 @@ static bool predict_all(struct list *l, const struct cost_model *m, bool quiet,
 
 static bool predict_file(struct buf *b, const char *path,
 			 const struct cost_model *m, bool quiet,
-			 const volatile int *stop, struct list *l, int *skipped, struct err *e)
+			 const volatile int *stop, struct list *l, int *skipped,
+			 struct err *e)
 {
 	struct reader r = { .csv = { .at = b->data } };
 

@@ -1,6 +1,6 @@
 /*
- * compiler/sim/examine/report.c - what an examination found: tables, rows of the
- * database, a picture.
+ * compiler/sim/examine/report.c - what an examination found: tables, rows of
+ * the database, a picture.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -29,14 +29,10 @@ static double error_of(double predicted, const struct exam_row *row)
 
 /* ---- rows ---- */
 
-static void list_number(struct table *t, int column, const char *fmt, double v)
+static void list_number(struct table *t, int column, int digits, double v)
 {
-	char text[32];
-
-	if (isnan(v))
-		return;
-	snprintf(text, sizeof(text), fmt, v);
-	table_cell(t, column, "%s", text);
+	if (!isnan(v))
+		table_cell(t, column, "%.*f", digits, v);
 }
 
 static void list_row(struct table *t, const struct exam *x,
@@ -52,12 +48,12 @@ static void list_row(struct table *t, const struct exam *x,
 	table_cell(t, 4, "%.6g", row->predicted * set->scale);
 	table_cell(t, 5, "%s", set->unit);
 	table_cell(t, 6, "%.2f", 100 * error_of(row->predicted, row));
-	list_number(t, 7, "%.2f", 100 * row->issue_error);
-	list_number(t, 8, "%.4f", row->rank);
-	list_number(t, 9, "%.1f", 100 * row->within);
+	list_number(t, 7, 2, 100 * row->issue_error);
+	list_number(t, 8, 4, row->rank);
+	list_number(t, 9, 1, 100 * row->within);
 	table_cell(t, 10, "%.6g", row->fitted * set->scale);
 	table_cell(t, 11, "%.2f", 100 * error_of(row->fitted, row));
-	list_number(t, 12, "%.0f", row->mca);
+	list_number(t, 12, 0, row->mca);
 }
 
 bool exam_print_rows(const struct exam *x, struct err *e)
@@ -199,8 +195,8 @@ static void list_summary(struct table *t, const struct exam *x,
 	table_cell(t, 3, "%zu", s.n);
 	table_cell(t, 4, "%.2f", 100 * s.median);
 	table_cell(t, 5, "%.2f", 100 * s.worst);
-	list_number(t, 6, "%.2f", 100 * s.issue);
-	list_number(t, 7, "%.4f", s.rank);
+	list_number(t, 6, 2, 100 * s.issue);
+	list_number(t, 7, 4, s.rank);
 	table_cell(t, 8, "%.2f", 100 * s.fitted_median);
 	table_cell(t, 9, "%.2f", 100 * s.fitted_worst);
 	if (c.group < 0)
@@ -213,7 +209,8 @@ bool exam_print_summary(const struct exam *x, struct err *e)
 
 	table_init(&t, "set,left_out,refitted,#rows,#median_error_percent,"
 		       "#worst_error_percent,#issue_error_percent,#rank,"
-		       "#fitted_median_percent,#fitted_worst_percent,worst_row");
+		       "#fitted_median_percent,#fitted_worst_percent,"
+		       "worst_row");
 	for (int set = 0; set < EXAM_SETS; set++) {
 		for (int g = 0; g < x->n_groups; g++)
 			list_summary(&t, x, (struct choice){ set, g, false });
@@ -271,7 +268,6 @@ static bool store_row(const struct exam *x, struct res_db *db, int64_t run,
 	const struct exam_row *row = &x->row[number];
 	const struct set *set = &sets[row->set];
 	const char *unit = set->scale > 1 ? "s" : set->unit;
-	const char *file = row->set == EXAM_TRACES ? x->o->traces : x->o->perf;
 	char params[256];
 	int64_t id;
 
@@ -280,7 +276,7 @@ static bool store_row(const struct exam *x, struct res_db *db, int64_t run,
 		   x->group[row->group].name, (uint64_t)number);
 	return res_case_id(db, "predict", row->name, params, &id, e) &&
 	       store_value(db, run, id, "reference", row->reference, unit,
-			   RES_PUBLISHED, file, e) &&
+			   RES_PUBLISHED, row->file, e) &&
 	       store_value(db, run, id, "predicted", row->predicted, unit,
 			   RES_SIMULATED, NULL, e);
 }

@@ -29,8 +29,8 @@ static struct exam_row *add_row(struct exam *x, enum exam_set set,
 
 	VEC_GROW(x->row, x->n_rows, 1, x->cap_rows);
 	x->row[x->n_rows] = (struct exam_row){
-		.set = set, .group = g, .issue_error = NAN, .rank = NAN,
-		.within = NAN, .mca = NAN, .at = -1,
+		.set = set, .file = x->file, .group = g, .issue_error = NAN,
+		.rank = NAN, .within = NAN, .mca = NAN, .at = -1,
 	};
 	return &x->row[x->n_rows++];
 }
@@ -68,7 +68,7 @@ static bool read_trace(struct exam *x, const char *json, size_t len, int line,
 	struct vector v;
 	char where[300];
 
-	snprintf(where, sizeof(where), "%s:%d", x->o->traces, line);
+	snprintf(where, sizeof(where), "%s:%d", x->file, line);
 	if (!vector_parse(&v, json, len, where, e))
 		return false;
 	if (!vector_predict(&v, x->m, e)) {
@@ -83,7 +83,7 @@ static bool read_traces(struct exam *x, struct err *e)
 {
 	const struct validate *o = x->o;
 	struct buf b = { 0 };
-	bool ok = file_read(o->traces, 0, &b, e);
+	bool ok = file_read(x->file, 0, &b, e);
 	int line = 0;
 
 	for (char *at = b.data, *next; ok && at && *at; at = next) {
@@ -133,9 +133,9 @@ static bool read_published(struct exam *x, struct err *e)
 {
 	const struct validate *o = x->o;
 
-	return others_rows_run(o->perf, x->m, o->quiet, o->stop,
+	return others_rows_run(x->file, x->m, o->quiet, o->stop,
 			       take_published, x, e) &&
-	       loop_rows_run(o->perf, x->m, take_loop, x, e);
+	       loop_rows_run(x->file, x->m, take_loop, x, e);
 }
 
 /* ---- without a group ---- */
@@ -244,6 +244,18 @@ static bool leave_each_out(struct exam *x, struct err *e)
 	return ok;
 }
 
+static bool read_files(struct exam *x, const struct cli_list *l,
+		       bool (*read)(struct exam *x, struct err *e),
+		       struct err *e)
+{
+	for (int i = 0; i < l->n; i++) {
+		x->file = l->v[i];
+		if (!read(x, e))
+			return false;
+	}
+	return true;
+}
+
 static void free_exam(struct exam *x)
 {
 	for (int i = 0; i < x->n_traces; i++)
@@ -261,11 +273,11 @@ bool validate_run(const struct validate *o, const struct cost_model *m,
 {
 	struct exam x = { .o = o, .m = m };
 
-	if (!o->traces && !o->perf)
+	if (!o->traces->n && !o->perf->n)
 		return err_set(e, ERR_USAGE, "validate against what?  Wanted "
 			       "--traces FILE.jsonl or --perf FILE.csv");
-	bool ok = (!o->traces || read_traces(&x, e)) &&
-		  (!o->perf || read_published(&x, e)) &&
+	bool ok = read_files(&x, o->traces, read_traces, e) &&
+		  read_files(&x, o->perf, read_published, e) &&
 		  leave_each_out(&x, e);
 	if (ok && o->mca)
 		exam_print_mca(&x);
