@@ -40,7 +40,9 @@ static struct exam_row *add_row(struct exam *x, enum exam_set set,
 /* What the last vector_predict() said. */
 static void take_prediction(struct exam_row *row, const struct vector *v)
 {
-	row->predicted = (double)v->predicted;
+	/* A trace of one issue takes no time. */
+	row->reference = v->duration ? (double)v->duration : 1;
+	row->predicted = v->duration ? (double)v->predicted : 1;
 	row->issue_error = v->issue_error;
 	row->rank = v->rank;
 	row->within = v->within;
@@ -51,8 +53,6 @@ static void take_trace(struct exam *x, const struct vector *v)
 	struct exam_row *row = add_row(x, EXAM_TRACES, v->kernel);
 
 	snprintf(row->name, sizeof(row->name), "%s %s", v->kernel, v->id);
-	/* A trace of one issue takes no time. */
-	row->reference = v->duration ? (double)v->duration : 1;
 	take_prediction(row, v);
 	row->fitted = row->predicted;
 	row->at = x->n_traces;
