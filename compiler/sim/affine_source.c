@@ -33,6 +33,7 @@ struct affine {
 	size_t dwords;
 	uint64_t exec;
 	bool guess; /* some memory instruction has no line */
+	bool guided; /* some branch has one */
 	struct trace_access access[TRACE_ACCESSES_MAX];
 };
 
@@ -150,6 +151,7 @@ static bool parse_branch(const struct parser *p, bool loop, char **rest)
 
 	if (!at)
 		return false;
+	p->a->guided = true;
 	at->taken = !loop;
 	at->loop = loop;
 	if (loop && !parse_count(p, strtok_r(NULL, " \t", rest), 1 << 30, &v))
@@ -294,7 +296,7 @@ static bool is_taken(const struct affine *a, struct walker *w, uint64_t at)
 	const struct place *p = a->place[at];
 
 	if (!p)
-		return false;
+		return !a->guided && w->count[at]++;
 	if (!p->loop || w->count[at]++ < p->trips)
 		return p->taken || p->loop;
 	w->count[at] = 0;

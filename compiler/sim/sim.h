@@ -467,6 +467,9 @@ void sim_trace_close(struct sim_source *s);
  *	at OFFSET [base=B] [lane=L] [fold=F] [row=R] [wave=W] [group=G]
  *	   [step=S] [share=N] [near=N]
  *
+ * Where there is no line of any branch, those that are met again are taken: a
+ * loop that is left at its beginning goes round once.
+ *
  * OFFSET is in bytes from the kernel's first instruction.  The address of lane
  * l in the i-th execution of that memory instruction by wave w of group g is
  *	base + (l % F)*L + (l / F)*R + w*W + g*G + i*S

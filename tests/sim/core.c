@@ -114,6 +114,19 @@ static void test_counted(void)
 	}
 }
 
+/* What nobody describes ends: the branch out of it is taken the second time. */
+static void test_endless(void)
+{
+	struct ran x;
+
+	/* again: leave if scc0; s_mov; go to again */
+	run_plain(&x, "s_cbranch_scc0 2\ns_mov_b32 s0, 1\ns_branch -3\n"
+		      "s_endpgm\n");
+	ok(x.ok, "a loop that is left at its beginning ends");
+	is_i64(x.n[0], 5, "after one time round");
+	ran_fini(&x);
+}
+
 /* Cold code, after the first instruction's arrival. */
 static void run_cold(struct ran *x, const char *line, int n)
 {
@@ -485,6 +498,7 @@ static void test_monotony(void)
 int main(void)
 {
 	test_counted();
+	test_endless();
 	test_fetch();
 	test_streams();
 	test_lds();
