@@ -15,29 +15,17 @@ static struct threads *threads;
 
 /* ---- operations ---- */
 
-/*
- * What a kernel leaves that forgets the end of a tensor, or a row: the defect
- * is in gradient i.  The last row is one that is not 0 anyway.
- */
-static void damage_gradient(const struct job *j, const struct train *x,
-			    unsigned i, bool row)
+/* What gradient i was before the operations. */
+static float *copy_was(const struct job *j, unsigned i)
 {
-	const struct train_value *v = &j->g.value[j->gradient[i]];
-	float *g = train_data(x, j->gradient[i]), most = 0;
-	size_t n = v->rows * v->cols, last = n - 1;
+	float *was = malloc(j->n[i] * sizeof(*was));
 
-	for (size_t k = 0; k < n; k++)
-		most = fmaxf(most, fabsf(g[k]));
-	if (!row || most < 1e-2f) {
-		g[n - 1] += 1e-4f * fmaxf(most, .5f);
-		return;
-	}
-	while (fabsf(g[last]) < 1e-2f * most)
-		last--;
-	memset(g + last / v->cols * v->cols, 0, v->cols * sizeof(*g));
+	for (size_t k = 0; k < j->n[i]; k++)
+		was[k] = (float)j->was[i][k];
+	return was;
 }
 
-/* Of all gradients of a job, each in two ways: how many are not seen. */
+/* All defects in all gradients of a job: how many are not seen. */
 static unsigned count_unseen(struct job *j, struct train *x)
 {
 	unsigned unseen = 0;
@@ -45,15 +33,19 @@ static unsigned count_unseen(struct job *j, struct train *x)
 	for (unsigned i = 0; i < j->n_inputs; i++) {
 		float *g = train_data(x, j->gradient[i]);
 		size_t bytes = j->n[i] * sizeof(*g);
-		float *kept = malloc(bytes);
 
+		if (j->gradient[i] == j->dy) /* no operation makes it */
+			continue;
+		float *was = copy_was(j, i), *kept = malloc(bytes);
 		memcpy(kept, g, bytes);
-		for (int row = 0; row < 2; row++) {
-			damage_gradient(j, x, i, row);
+		for (int defect = 0; defect < DEFECTS; defect++) {
+			plant_defect(defect, j->added[i], was,
+				     &j->g.value[j->gradient[i]], g);
 			unseen += back_error(j, x) <= BOUND;
 			memcpy(g, kept, bytes);
 		}
 		free(kept);
+		free(was);
 	}
 	return unseen;
 }

@@ -41,8 +41,9 @@ struct job {
 	uint32_t *position, *id, *target;
 	int tokens, out, in;
 	void (*row)(struct job *j, int t, double *y); /* in double */
-	bool once; /* row(0) gives all rows */
-	uint32_t forward, back;
+	/* Gradient i begins as was[i]; added[i]: it is added to. */
+	double *was[MOST];
+	bool added[MOST];
 };
 
 static inline double sum_weighted(void *ctx)
@@ -120,8 +121,10 @@ static inline uint32_t scratch_new(struct job *j, size_t rows, size_t cols)
 
 static inline void job_fini(struct job *j)
 {
-	for (unsigned i = 0; i < j->n_inputs; i++)
+	for (unsigned i = 0; i < j->n_inputs; i++) {
 		free(j->x[i]);
+		free(j->was[i]);
+	}
 	free(j->c);
 	free(j->position);
 	free(j->id);
@@ -429,6 +432,30 @@ static inline void put_values(const struct train *x, const struct job *j)
 		dy[i] = (float)j->c[i];
 }
 
+/* Is operand k added to, not written? */
+static inline bool is_added(const struct train_op *op, unsigned k)
+{
+	char how = train_kind_operands(op->kind)[k];
+
+	return how == 'a' || how == 'A' || (how == 'x' && op->add);
+}
+
+/* What is there before the operations, so that none takes it for zeros. */
+static inline void gradients_begin(struct job *j)
+{
+	for (unsigned i = 0; i < j->n_inputs; i++) {
+		if (j->gradient[i] == j->dy)
+			continue;
+		j->was[i] = calloc(j->n[i], sizeof(double));
+		for (size_t k = 0; k < j->n[i]; k++)
+			j->was[i][k] = (float)random_unit();
+		for (uint32_t o = 0; o < j->g.n_ops; o++)
+			for (unsigned k = 0; k < TRAIN_OPERANDS; k++)
+				if (j->g.op[o].v[k] == j->gradient[i])
+					j->added[i] = is_added(&j->g.op[o], k);
+	}
+}
+
 static inline struct train *job_run(struct job *j, struct threads *t,
 			     const struct train_backend *b)
 {
@@ -440,11 +467,16 @@ static inline struct train *job_run(struct job *j, struct threads *t,
 		for (int i = 0; i < j->tokens * j->out; i++)
 			j->c[i] = j->dy == TRAIN_NONE ? .25 :
 							(float)random_unit();
+		gradients_begin(j);
 		if (!train_memory_plan(&j->g, &e))
 			diag("%s", e.msg);
 	}
 	x = train_new(&j->g, t, b, &e);
 	put_values(x, j);
+	for (unsigned i = 0; i < j->n_inputs; i++)
+		for (size_t k = 0; j->was[i] && k < j->n[i]; k++)
+			((float *)train_data(x, j->gradient[i]))[k] =
+				(float)j->was[i][k];
 	train_scale(x, .25f);
 	train_run(x, 0, j->g.n_ops, NULL);
 	return x;
@@ -479,11 +511,57 @@ static inline double back_error(struct job *j, const struct train *x)
 
 		if (step >= cols)
 			step = cols > 1 ? cols - 1 : 1;
-		most = fmax(most, grad_error(sum_weighted, j, j->x[i],
-					     train_data(x, j->gradient[i]),
+		const float *now = train_data(x, j->gradient[i]);
+		float *got = calloc(j->n[i], sizeof(*got));
+		for (size_t k = 0; k < j->n[i]; k++)
+			got[k] = (float)(now[k] - (j->added[i] ? j->was[i][k] :
+								 0));
+		most = fmax(most, grad_error(sum_weighted, j, j->x[i], got,
 					     j->n[i], step, true));
+		free(got);
 	}
 	return most;
+}
+
+/* ---- defects of a result ---- */
+
+/*
+ * One element is off, a row is left out, or it is written where it should be
+ * added to and the other way round.
+ */
+enum { ELEMENT, ROW, ADDED, DEFECTS };
+
+/* The last row that has changed by more than a little, or NULL. */
+static inline float *find_row(float *out, const float *was,
+			      const struct train_value *v)
+{
+	float most = 0;
+	size_t last = v->rows * v->cols;
+
+	for (size_t i = 0; i < v->rows * v->cols; i++)
+		most = fmaxf(most, fabsf(out[i] - was[i]));
+	if (most < 1e-2f)
+		return NULL;
+	while (fabsf(out[last - 1] - was[last - 1]) < 1e-2f * most)
+		last--;
+	return out + (last - 1) / v->cols * v->cols;
+}
+
+static inline void plant_defect(int defect, bool added, const float *was,
+				const struct train_value *v, float *out)
+{
+	size_t n = v->rows * v->cols;
+	float *row = find_row(out, was, v), most = .5f;
+
+	for (size_t i = 0; i < n; i++)
+		most = fmaxf(most, fabsf(out[i]));
+	if (defect == ADDED)
+		for (size_t i = 0; i < n; i++)
+			out[i] += added ? -was[i] : was[i];
+	else if (defect == ROW && row)
+		memcpy(row, was + (row - out), v->cols * sizeof(*row));
+	else /* a row that should be 0, too */
+		out[n - 1] += 1e-4f * most;
 }
 
 #endif

@@ -28,7 +28,7 @@ static inline double random_weight(void)
 static inline struct qwen_config config_of(bool tied)
 {
 	return (struct qwen_config){
-		.layers = 2, .hidden = 24, .heads = 4, .kv_heads = 2,
+		.layers = 2, .hidden = 24, .heads = 4, .kv_heads = tied ? 2 : 1,
 		.head_dim = 10, .ffn = 34, .vocab = 67, .max_positions = 64,
 		.rope_theta = 1e4, .norm_eps = 1e-6, .tied = tied,
 	};
@@ -93,9 +93,8 @@ static inline double model_loss(void *ctx)
 	return loss;
 }
 
-/* Random weights, of bf16 if `narrow`: both sides begin with the same. */
-static inline void model_new(struct model *m, const struct train_graph *g,
-			     bool narrow)
+/* Random weights of the graph's type: both sides begin with the same. */
+static inline void model_new(struct model *m, const struct train_graph *g)
 {
 	const struct qwen_config *c = &g->config;
 
@@ -109,7 +108,10 @@ static inline void model_new(struct model *m, const struct train_graph *g,
 	m->param = g->param;
 	for (uint32_t i = 0; i < g->n_params; i++) {
 		const struct train_param *p = &g->param[i];
-		uint32_t mask = narrow && p->matrix ? 0xffff0000 : UINT32_MAX;
+		uint32_t mask = !p->matrix	       ? UINT32_MAX :
+				g->type == QWEN_W_BF16 ? 0xffff0000 :
+				g->type == QWEN_W_F16  ? 0xffffe000 :
+							 UINT32_MAX;
 
 		/* What adapters add is small. */
 		double size = i < g->n_tensors ? 1 : .4;
@@ -140,6 +142,22 @@ struct step_by {
 	const struct train_backend *backend;
 };
 
+#define SCALE 1024 /* of the loss, in f16 */
+
+/* Gradients without the scale that they were made with. */
+static inline void unscale_gradients(struct train *x,
+				     const struct train_graph *g)
+{
+	for (uint32_t i = 0; i < g->n_params; i++) {
+		const struct train_param *p = &g->param[i];
+		if (p->gradient == TRAIN_NONE)
+			continue;
+		float *d = train_data(x, p->gradient);
+		for (size_t k = 0; k < (size_t)p->rows * p->cols; k++)
+			d[k] /= SCALE;
+	}
+}
+
 /* A step's gradients; NULL is said why. */
 static inline struct train *step_run(struct train_graph *g,
 				     const struct train_how *how, bool tied,
@@ -154,14 +172,17 @@ static inline struct train *step_run(struct train_graph *g,
 		diag("%s", e.msg);
 		return NULL;
 	}
-	model_new(m, g, how->type == QWEN_W_BF16);
+	model_new(m, g);
 	for (uint32_t i = 0; i < g->n_params; i++) {
 		float *to = train_data(x, g->param[i].weight);
 		uint16_t *half = train_data(x, g->param[i].weight);
 		for (size_t k = 0; k < m->n[i]; k++) {
 			float f = (float)m->p[i][k];
 			if (g->value[g->param[i].weight].width == 2)
-				half[k] = (uint16_t)(f32_bits(f) >> 16);
+				half[k] = (uint16_t)(
+					g->type == QWEN_W_F16 ?
+						float_bits(f, 5, 10) :
+						f32_bits(f) >> 16);
 			else
 				to[k] = f;
 		}
@@ -170,8 +191,11 @@ static inline struct train *step_run(struct train_graph *g,
 	memcpy(train_data(x, g->position), positions, sizeof(positions));
 	memcpy(train_data(x, g->target), targets, sizeof(targets));
 	train_scale(x, 1.f / (float)n_targets);
+	train_loss_scale(x, how->type == QWEN_W_F16 ? SCALE : 1);
 	if (!train_run(x, 0, g->n_ops, &e))
 		diag("%s", e.msg);
+	if (how->type == QWEN_W_F16)
+		unscale_gradients(x, g);
 	return x;
 }
 
