@@ -129,7 +129,7 @@ static void learn_part(struct dsl *k, const struct learn *a,
 /*
  * Arguments: p (shape.type), g, m (f32), [v (f32),] norm [2] of clip_norm,
  * rate, keep, beta1, [beta2, eps, c1, c2,] salt (u32), n (u32).  With g
- *clipped:
+ * clipped:
  *
  *	learn_adamw	m and v are means of g and its square; p = keep p -
  *			rate m c1 / (sqrt(v c2) + eps)
@@ -162,4 +162,30 @@ void build_learn(struct dsl *k, const struct kernel_shape *s)
 	a.salt = ARG(k, DSL_U32, "salt");
 	struct val n = ARG(k, DSL_U32, "n");
 	PARTS(k, n, at, learn_part(k, &a, &at));
+}
+
+static void average_part(struct dsl *k, const struct learn *a, struct val share,
+			 const struct share *at)
+{
+	IF(k, GT(LOAD(a->norm, 1), 0.0))
+	{
+		struct val m = load_part(a->m, at);
+
+		store_part(a->m, at,
+			   FMA(SUB(load_part(a->p, at), m), share, m));
+	}
+}
+
+/*
+ * Arguments: m (f32), p (shape.type), norm [2] of clip_norm, share, n (u32):
+ * m += share (p - m), but nothing where norm[1] is 0: p has not learnt.
+ */
+void build_learn_average(struct dsl *k, const struct kernel_shape *s)
+{
+	struct learn a = { .m = ARG_PTR(k, DSL_F32, "m", DSL_NOALIAS) };
+
+	a.p = ARG_PTR(k, s->type, "p", DSL_READONLY);
+	a.norm = ARG_PTR(k, DSL_F32, "norm", DSL_READONLY);
+	struct val share = ARG(k, DSL_F32, "share"), n = ARG(k, DSL_U32, "n");
+	PARTS(k, n, at, average_part(k, &a, share, &at));
 }

@@ -295,6 +295,9 @@ static const struct twin {
 	  NUM(.9), NUM(.95), NUM(.95), NUM(1e-8), NUM(2), NUM(3), INT(77),
 	  INT(COUNT) }, BLOCKS, 1, BOTH },
 #undef LEARN
+	{ "learn_average", "train",
+	  { UPDATED(SSA_F32, COUNT, 4, 8 * EPS), FROM(OF_SHAPE, COUNT, 4),
+	    EQUAL(2, 1), NUM(.1), INT(COUNT) }, BLOCKS, 1, BOTH },
 #define PACKED(of) FROM(of, TOKENS * Q_LD, 1), FROM(of, TOKENS * KV_LD, 1), \
 	FROM(of, TOKENS * KV_LD, 1), COUNTED(TOKENS, 1), INT(HEADS), INT(KV), \
 	INT(TOKENS), NUM(.088)

@@ -301,6 +301,51 @@ static void test_learning(void)
 	test_steps("adapters, bf16", &how, &r, 2e-2);
 }
 
+/* The averages of all weights, one behind the other: the caller's. */
+static float *copy_averages(const struct train_graph *g, const struct train *x,
+			    size_t *bytes)
+{
+	struct buf all = { 0 };
+
+	for (uint32_t i = 0; i < g->n_params; i++) {
+		const struct train_param *p = &g->param[i];
+		buf_add(&all, train_data(x, p->average),
+			(size_t)p->rows * p->cols * sizeof(float));
+	}
+	*bytes = all.len;
+	return (float *)(void *)all.data;
+}
+
+/* A step whose gradients are no numbers is none: averages stay, too. */
+static void test_no_number(const char *name, enum qwen_weights type,
+			   const struct train_backend *b)
+{
+	const struct train_how how = { .rows = ROWS, .length = LENGTH,
+				       .type = type, .method = TRAIN_ADAMW,
+				       .average = true };
+	struct train_rule r = rule_of(TRAIN_ADAMW, 2);
+	struct train_graph g;
+	struct err e = { 0 };
+	double loss[2], norm = 0;
+	size_t bytes;
+	struct train *x = learn(&g, &how, &r, b, loss);
+	float *was = copy_averages(&g, x, &bytes);
+
+	((float *)train_data(x, g.param[1].gradient))[0] = INFINITY;
+	ok(train_update(x, &r, 1, &norm, &e) && !isfinite(norm),
+	   "%s: an infinite gradient has no length", name);
+	float *now = copy_averages(&g, x, &bytes);
+	ok(memcmp(was, now, bytes) == 0, "%s: averages stay", name);
+	take_step(x, &g, &r, 1);
+	free(now);
+	now = copy_averages(&g, x, &bytes);
+	ok(memcmp(was, now, bytes) != 0, "%s: the next step moves them", name);
+	free(was);
+	free(now);
+	train_free(x);
+	train_graph_fini(&g);
+}
+
 int main(void)
 {
 	const struct train_gpu_how how = { .device = "soft" };
@@ -315,6 +360,9 @@ int main(void)
 	test_model();
 	test_defects();
 	test_learning();
+	test_no_number("host", QWEN_W_F32, NULL);
+	test_no_number("f32", QWEN_W_F32, &backend);
+	test_no_number("bf16", QWEN_W_BF16, &backend);
 	train_gpu_close(gpu);
 	threads_free(threads);
 	return plan_done();

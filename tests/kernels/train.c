@@ -451,6 +451,39 @@ static void test_learn(const char *name, enum dsl_type type, size_t n,
 	learner_fini(&x);
 }
 
+/* average += share (p - average), or nothing where norm[1] is 0. */
+static void test_average(enum dsl_type type, size_t n, double by)
+{
+	struct arr m = arr_random(SSA_F32, n, 1, &seed);
+	struct arr p = arr_random(kind_of(type), n, 1, &seed);
+	struct arr norm = arr_stale(SSA_F32, 2);
+	double *want = calloc(n, sizeof(*want));
+	struct ssa_call c = { 0 };
+	struct lib l;
+
+	arr_set(&norm, 1, by);
+	for (size_t i = 0; i < n; i++) {
+		double was = arr_get(&m, i), share = by > 0 ? .125 : 0;
+
+		want[i] = was + share * (arr_get(&p, i) - was);
+	}
+	call_arr(&c, &m);
+	call_arr(&c, &p);
+	call_arr(&c, &norm);
+	call_f32(&c, .125f);
+	call_u32(&c, (uint32_t)n);
+	ok(lib_open(&l, "learn_average", type, 0) &&
+		   lib_run(&dev, &l, &c, kernel_groups(l.entry, &l.shape, n),
+			   1),
+	   "learn_average runs");
+	test_close(&m, want, by > 0 ? 1e-6 : 0, "average");
+	lib_close(&l);
+	free(want);
+	free(m.bits);
+	free(p.bits);
+	free(norm.bits);
+}
+
 int main(void)
 {
 	diag("seed %llu", (unsigned long long)seed);
@@ -476,6 +509,10 @@ int main(void)
 		test_learn(name, DSL_F32, 100, 0);
 		test_learn(name, DSL_BF16, 20003, 0.5);
 	}
+	test_average(DSL_F32, 1027, .5);
+	test_average(DSL_F32, 100, 0);
+	test_average(DSL_BF16, 3, 1);
+	test_average(DSL_BF16, 1030, .5);
 	cc_dev_close(&dev);
 	return plan_done();
 }

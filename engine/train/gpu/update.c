@@ -114,27 +114,21 @@ static bool put_learn(struct train_gpu *s, const struct update *u, uint32_t i,
 	return train_put_kernel(s, &l, &a, e);
 }
 
-/* average += (w - average) * share */
+/* average += (w - average) * share, if the step is one */
 static bool put_average(struct train_gpu *s, const struct update *u,
 			const struct train_param *p, struct err *e)
 {
 	uint32_t w = learner_of(p);
-	const struct train_launch l = { "lerp",
-					{ .type = DSL_F32 },
-					count_of(p) };
-	uint64_t average = value_at(s, p->average), from = value_at(s, w);
+	const struct train_launch l = {
+		"learn_average",
+		{ .type = s->g->value[w].width == 2 ? DSL_BF16 : DSL_F32 },
+		count_of(p)
+	};
 	struct gpu_args a = { .n = 0 };
 
-	if (s->g->value[w].width == 2) {
-		uint64_t wide = train_work_take(s, count_of(p) * sizeof(float));
-		if (!train_put_convert(s, wide, DSL_F32, from, DSL_BF16,
-				       count_of(p), e))
-			return false;
-		from = wide;
-	}
-	arg_va(&a, average);
-	arg_va(&a, average);
-	arg_va(&a, from);
+	arg_va(&a, value_at(s, p->average));
+	arg_va(&a, value_at(s, w));
+	arg_va(&a, norm_at(s));
 	arg_f32(&a, 1 - (float)u->rule->average);
 	arg_u32(&a, (uint32_t)count_of(p));
 	return train_put_kernel(s, &l, &a, e);

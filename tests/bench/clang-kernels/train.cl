@@ -366,6 +366,29 @@ KERNEL(256) learn_momentum(global ELEM *restrict p, global float *restrict g,
 	}
 }
 
+KERNEL(256) learn_average(global float *restrict m,
+			  global const ELEM *restrict p,
+			  global const float *restrict norm, float share,
+			  uint n)
+{
+	const uint i = first4();
+
+	if (!(norm[1] > 0))
+		return;
+	if (i + 4 <= n) {
+		const f4 w = __builtin_convertvector(
+			*(global const elem4 *)(p + i), f4);
+		f4 ms = *(global g4 *)(m + i);
+
+		for (int k = 0; k < 4; k++)
+			ms[k] = FMA(w[k] - ms[k], share, ms[k]);
+		*(global g4 *)(m + i) = ms;
+		return;
+	}
+	for (uint k = i; k < n; k++)
+		m[k] = FMA((float)p[k] - m[k], share, m[k]);
+}
+
 /* ---- packed attention ---- */
 
 enum { HEAD = 128, PIECES = HEAD / 32 };
