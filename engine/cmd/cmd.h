@@ -95,7 +95,7 @@ enum { QWEN_INPUTS = 6 * PATH_MAX + 256 };
 struct train_how;
 bool qwen_cmd_how(const struct qwen_cmd *c, struct train_how *how,
 		  struct err *e);
-/* forecast --train: a step on a card, simulated, as a table. */
+/* forecast --train: a step on a card, simulated, as a table and as rows. */
 struct cost_model;
 bool qwen_forecast_step(const struct qwen_cmd *c, const struct qwen_config *m,
 			const struct cost_model *costs, struct err *e);

@@ -12,6 +12,7 @@
 #include "compiler/cost/cost.h"
 #include "engine/cmd/cmd.h"
 #include "engine/train/gpu/gpu.h"
+#include "results/db/results.h"
 
 struct step {
 	const struct qwen_cmd *c;
@@ -21,6 +22,7 @@ struct step {
 	double all_s; /* of the step */
 	double limit; /* FLOP/s of all matrix units */
 	struct table table;
+	struct res_record rows; /* where --db names a database */
 };
 
 /* Launches that take as long are one row. */
@@ -64,9 +66,8 @@ static void add_row(struct step *s, const char *part, const char *kernel,
 static void add_part(struct step *s, const char *part, struct gpu_forecast *f,
 		     uint32_t times)
 {
-	size_t n = merge_shares(f->share, f->n);
-
-	for (size_t i = 0; i < n; i++) {
+	f->n = merge_shares(f->share, f->n);
+	for (size_t i = 0; i < f->n; i++) {
 		const struct gpu_share *x = &f->share[i];
 
 		add_row(s, part, x->kernel, times * x->launches,
@@ -86,21 +87,122 @@ static double part_seconds(const struct gpu_forecast *f)
 	return f->kernels_s + f->launches_s;
 }
 
+static double tokens_per_second(const struct step *s)
+{
+	return (double)s->c->accumulate * s->how.rows * s->how.length /
+	       s->all_s;
+}
+
+/* Of what the matrix units could do. */
+static double share_of_limit(const struct step *s)
+{
+	return (double)s->c->accumulate * train_flop(&s->g) / s->all_s /
+	       s->limit;
+}
+
 static void fill_table(struct step *s)
 {
 	uint32_t times = (uint32_t)s->c->accumulate;
 	struct train_forecast *f = &s->f;
-	double tokens = (double)times * s->how.rows * s->how.length;
-	double flop = times * train_flop(&s->g);
 
 	s->all_s = times * part_seconds(&f->batch) + part_seconds(&f->update);
 	add_part(s, "batch", &f->batch, times);
 	add_part(s, "update", &f->update, 1);
 	add_row(s, "step", "(all)",
 		times * f->batch.packets + f->update.packets, s->all_s);
-	table_cell(&s->table, 6, "%.1f", tokens / s->all_s);
-	table_cell(&s->table, 7, "%.1f", 100 * flop / s->all_s / s->limit);
+	table_cell(&s->table, 6, "%.1f", tokens_per_second(s));
+	table_cell(&s->table, 7, "%.1f", 100 * share_of_limit(s));
 	table_cell(&s->table, 8, "%.3f", (double)f->bytes * 1e-9);
+}
+
+/* ---- rows ---- */
+
+static const char *const again_name[] = { "nothing", "attention", "ffn",
+					  "all" };
+
+static const char *name_model(const struct step *s)
+{
+	return s->c->model ? qwen_cmd_name(s->c->model) : s->c->shape;
+}
+
+static bool begin_rows(struct step *s, const struct cost_model *costs,
+		       struct err *e)
+{
+	const struct qwen_cmd *c = s->c;
+	char inputs[QWEN_INPUTS], digest[COST_DIGEST];
+
+	cost_digest(costs, digest);
+	res_params(inputs, sizeof(inputs), "costs:s model:s precision:s "
+		   "masters:b optimizer:s average:b rank:u recompute:s",
+		   digest, name_model(s), qwen_weights_name(s->how.type),
+		   s->how.masters, train_method_name(s->how.method),
+		   s->how.average, s->how.rank, again_name[s->how.again]);
+	const struct res_start run = { .tool = "t0-qwen3 forecast --train",
+				       .inputs = inputs,
+				       .argc = c->cmd.line_argc,
+				       .argv = c->cmd.line_argv };
+	return res_record_begin(&s->rows, c->db, &run, e) &&
+	       cost_store_peaks(costs, s->rows.db, s->rows.run, e);
+}
+
+/* A case of the step; of a kernel, the `row`-th of a part. */
+static bool begin_case(struct step *s, const char *part, const char *kernel,
+		       size_t row, struct err *e)
+{
+	char params[TUNE_TEXT + 192];
+
+	res_params(params, sizeof(params), "rows:u length:u accumulate:U "
+		   "?part:s ?kernel:s ?row:U", s->how.rows, s->how.length,
+		   s->c->accumulate, part, kernel, (uint64_t)row);
+	return res_record_case(&s->rows, "step", name_model(s), params, e);
+}
+
+static bool store_share(struct step *s, double all_s, struct err *e)
+{
+	return res_record_exact(&s->rows, "share", "1", all_s / s->all_s,
+				RES_NEITHER, e);
+}
+
+static bool store_part(struct step *s, const char *part,
+		       const struct gpu_forecast *f, uint32_t times,
+		       struct err *e)
+{
+	struct res_record *r = &s->rows;
+	bool ok = true;
+
+	for (size_t i = 0; ok && i < f->n; i++) {
+		const struct gpu_share *x = &f->share[i];
+
+		ok = begin_case(s, part, x->kernel, i + 1, e) &&
+		     store_share(s, times * x->launches * x->each_s, e) &&
+		     res_record_exact(r, "time", "s", x->each_s, RES_LOWER,
+				      e) &&
+		     res_record_exact(r, "flops", "FLOP/s",
+				      x->flop / x->each_s, RES_HIGHER, e) &&
+		     res_record_exact(r, "far_bytes", "B", x->far_bytes,
+				      RES_LOWER, e);
+	}
+	return ok && begin_case(s, part, "(launches)", 0, e) &&
+	       store_share(s, times * f->launches_s, e);
+}
+
+static bool store_step(struct step *s, const struct cost_model *costs,
+		       struct err *e)
+{
+	const struct train_forecast *f = &s->f;
+	struct res_record *r = &s->rows;
+	bool ok = begin_rows(s, costs, e) && begin_case(s, NULL, NULL, 0, e) &&
+		  res_record_exact(r, "speed", "token/s", tokens_per_second(s),
+				   RES_HIGHER, e) &&
+		  res_record_exact(r, "limit_share", "1", share_of_limit(s),
+				   RES_HIGHER, e) &&
+		  res_record_exact(r, "memory", "B", (double)f->bytes,
+				   RES_LOWER, e) &&
+		  store_part(s, "batch", &f->batch, (uint32_t)s->c->accumulate,
+			     e) &&
+		  store_part(s, "update", &f->update, 1, e);
+
+	return res_record_end(r, ok, e);
 }
 
 /* A step that does not fit is tried again, with more that is made again. */
@@ -128,8 +230,6 @@ static bool find_step(struct step *s, const struct qwen_config *m,
 bool qwen_forecast_step(const struct qwen_cmd *c, const struct qwen_config *m,
 			const struct cost_model *costs, struct err *e)
 {
-	static const char *const again[] = { "nothing", "attention", "ffn",
-					     "all" };
 	const struct tune_problem p = { .op = { .in = DSL_BF16 } };
 	struct step s = { .c = c, .limit = tune_peak_flops(
 				  &p, costs, cost_value(costs, COST_CLOCK) *
@@ -146,8 +246,9 @@ bool qwen_forecast_step(const struct qwen_cmd *c, const struct qwen_config *m,
 		fill_table(&s);
 		cmd_remark(&c->cmd, "%.3f of %.3f GB; made again: %s",
 			   (double)s.f.bytes * 1e-9,
-			   (double)s.f.room_bytes * 1e-9, again[s.how.again]);
-		ok = cmd_table(&c->cmd, &s.table, e);
+			   (double)s.f.room_bytes * 1e-9, again_name[s.how.again]);
+		ok = (!c->db || store_step(&s, costs, e)) &&
+		     cmd_table(&c->cmd, &s.table, e);
 	}
 	train_forecast_fini(&s.f);
 	train_graph_fini(&s.g);

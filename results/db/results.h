@@ -308,6 +308,10 @@ bool res_run_previous(struct res_db *db, int64_t run, int64_t *previous,
  *	                                               mean_kl, perplexity [1]
  *	train     model         {"step":N}             loss, valid_loss [nat],
  *	                                               learning_rate [1]
+ *	step      model         {"rows","length",      speed [token/s],
+ *	                         "accumulate"}         limit_share [1] and
+ *	                                               memory [B]; of a kernel,
+ *	                        with "part","kernel"   share [1] of the time
  *
  * `interval` is the time from one issue to the next of independent
  * instructions.  Published numbers go into a run of their own with origin

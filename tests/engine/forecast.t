@@ -162,6 +162,37 @@ test_that 'memory of weights and what they need' \
 	"$gb > 14 * 0.596 && $gb < 14 * 0.596 + 2"
 ok 'attention goes back once a layer and batch' [ \
 	"$(field step batch flash_packed_dkv 3)" = 56 ]
+# The same as rows.
+db=$tmp/step.db
+# shellcheck disable=SC2086
+forecast step-rows --train --shape 0.6b $step --accumulate 2 --db "$db"
+ok 'the same with a database' cmp -s step step-rows
+of() { # METRIC: of the step as a whole
+	sql "SELECT value FROM v_results WHERE area = 'step' AND name = '0.6b'
+		AND params = '{\"rows\":1,\"length\":256,\"accumulate\":2}'
+		AND metric = '$1'"
+}
+speed=$(of speed)
+test_that 'tokens per second' "$speed > $rate - 0.1 && $speed < $rate + 0.1"
+# Six for each of 28 layers' 15.7e6 weights and of 151936 x 1024, and attention.
+flop=$(awk "BEGIN { print $(of limit_share) * 118e12 / $speed }")
+test_that 'operations of a token' "$flop > 6 * 0.596e9 && $flop < 6 * 0.63e9"
+test_that 'bytes of memory' \
+	"$(of memory) > ($gb - 0.001) * 1e9 && $(of memory) < ($gb + 0.001) * 1e9"
+is "$(sql "SELECT count(*) FROM v_results WHERE metric = 'share'")" \
+	"$(($(wc -l <step) - 2))" 'a share of every kernel and of launches'
+is "$(sql "SELECT printf('%.6f', sum(value)) FROM v_results WHERE
+	metric = 'share'")" 1.000000 'they add up to 1'
+# AdamW of the largest: weight, gradient and two states, read and written.
+far=$(sql "SELECT max(value) FROM v_results WHERE metric = 'far_bytes' AND
+	params ->> 'kernel' = 'learn_adamw' AND params ->> 'part' = 'update'")
+test_that 'bytes of an update' \
+	"$far > 28 * 151936 * 1024 && $far < 1.05 * 28 * 151936 * 1024"
+is "$(sql "SELECT printf('%.1f', value / 1e12) FROM v_results WHERE
+	area = 'peak' AND name = 'WMMA at 2.4 GHz'")" 118.0 'and the limit'
+exits 2 'no database' "$q" forecast -q --train --shape tiny --precision bf16 \
+	--rows 1 --length 64 --db bad.db
+has "$tmp/err" 'bad.db' 'it is named'
 # shellcheck disable=SC2086
 exits 2 'all weights of 8b do not fit' "$q" forecast --train --shape 8b $step
 has "$tmp/err" 'bytes of device memory' 'it says how much it needs'

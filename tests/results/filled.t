@@ -51,6 +51,8 @@ run t0-isa verify "$tmp/axpy.co" --db "$db"
 run t0-sim "$tmp/axpy.co" axpy --db "$db"
 run t0-tune --shapes 64x64x64 --budget quick --device soft
 run t0-qwen3 forecast --shape tiny --context 64 --prefill 16 --db "$db"
+run t0-qwen3 forecast --train --shape tiny --precision bf16 --rows 1 \
+	--length 64 --db "$db"
 run t0-qwen3 make --quiet --model "$tmp/model"
 run t0-qwen3 bench --quiet --model "$tmp/model" --prefill 16 --decode 4 \
 	--samples 1

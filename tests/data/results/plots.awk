@@ -47,6 +47,12 @@ function library(commit, day, slow, hazards,   p) {
 	verdict("correctness", hazards ? "fail" : "pass", "verify", "axpy",
 		"{\"object\":\"axpy.co\"}")
 }
+# A kernel's share of a training step.
+function part(of, kernel, row, share) {
+	counted("step", "0.6b", "{\"rows\":1,\"part\":\"" of \
+		"\",\"kernel\":\"" kernel "\",\"row\":" row "}", "share", "1",
+		share, "none")
+}
 BEGIN {
 	run("run-micro", "t0-probe overlap", "aaaaaaaaaaaa", 1, "{}", "{}")
 	result("overlap", "v_add_f32", "{\"with\":\"s_add_u32\"}", "interval",
@@ -101,6 +107,15 @@ BEGIN {
 		counted("train", "licences", p, "learning_rate", "1",
 			0.0001 * (500 - i), "lower")
 	}
+	run("run-step", "t0-qwen3 forecast --train", "aaaaaaaaaaaa", 1, "{}",
+	    "{}")
+	counted("step", "0.6b", "{\"rows\":1}", "speed", "token/s", 8000,
+		"higher")
+	part("batch", "128x32x64_w4x1", 1, 0.25)
+	part("batch", "32x64x64_w2x2", 2, 0.25)
+	part("batch", "flash_packed", 3, 0.125)
+	part("update", "learn_adamw", 1, 0.25)
+	part("update", "(launches)", 2, 0.125)
 	library("bbbbbbbbbbbb", 2, 1, 0)
 	library("cccccccccccc", 3, 1.21, 2)
 }
