@@ -8,7 +8,16 @@
 static uint64_t seed = 20;
 static struct cc_dev dev;
 
-/* Everything within `rel` of the largest; judged, and the judge, too. */
+/* Judged, and the judge, too. */
+static void test_within(const struct arr *got, const double *want,
+			const double *tol, const char *name)
+{
+	is_u64(judge(got, want, tol), 0, "%s", name);
+	is_u64(mutants_missed(got, want, tol), 0, "%s: mutants are noticed",
+	       name);
+}
+
+/* Everything within `rel` of the largest. */
 static void test_close(const struct arr *got, const double *want, double rel,
 		       const char *name)
 {
@@ -18,9 +27,7 @@ static void test_close(const struct arr *got, const double *want, double rel,
 		most = fmax(most, fabs(want[i]));
 	for (size_t i = 0; i < got->n; i++)
 		tol[i] = rel * most + 0x1p-126;
-	is_u64(judge(got, want, tol), 0, "%s", name);
-	is_u64(mutants_missed(got, want, tol), 0, "%s: mutants are noticed",
-	       name);
+	test_within(got, want, tol, name);
 	free(tol);
 }
 
@@ -281,6 +288,38 @@ static void test_packed(int tokens, int heads, int kv, int dim, bool flash)
 
 /* ---- optimizers ---- */
 
+/* Sums of squares of all spans; without its last element one is wrong. */
+static double test_spans(const struct arr *part, const struct arr *g)
+{
+	double *want = calloc(part->n, sizeof(*want)), all = 0;
+	double *tol = calloc(part->n, sizeof(*tol));
+	double last = arr_get(g, g->n - 1);
+
+	for (size_t i = 0; i < g->n; i++)
+		want[i / KERNEL_SPAN] += arr_get(g, i) * arr_get(g, i);
+	for (size_t i = 0; i < part->n; i++) {
+		all += want[i];
+		tol[i] = isfinite(want[i]) ? 1e-6 * want[i] : 0;
+	}
+	test_within(part, want, tol, "sums of squares");
+	ok(last * last > 2 * tol[part->n - 1] || !isfinite(all),
+	   "a lost element would be noticed");
+	free(want);
+	free(tol);
+	return all;
+}
+
+/* norm: the root of `all`, and what clips it; nothing where that is none. */
+static void test_clip(const struct arr *norm, double all, double clip)
+{
+	double root = sqrt(all), by = clip > 0 && root > clip ? clip / root : 1;
+	const double want[2] = { root, isfinite(root) ? by : 0 };
+	const double tol[2] = { isfinite(root) ? 1e-6 * root : 0,
+				1e-6 * want[1] };
+
+	test_within(norm, want, tol, "length and clip");
+}
+
 static void test_norm(size_t n, double clip, bool broken)
 {
 	size_t spans = (n + KERNEL_SPAN - 1) / KERNEL_SPAN;
@@ -289,8 +328,8 @@ static void test_norm(size_t n, double clip, bool broken)
 	struct arr norm = arr_stale(SSA_F32, 2);
 	struct ssa_call squares = { 0 }, root = { 0 };
 	struct lib sum, by;
-	double all = 0;
 
+	arr_set(&g, n - 1, 1.5);
 	if (broken)
 		arr_set(&g, n / 2, INFINITY);
 	ok(lib_open(&sum, "square_sum", 0, 0) &&
@@ -305,17 +344,8 @@ static void test_norm(size_t n, double clip, bool broken)
 	call_f32(&root, (float)clip);
 	ok(lib_run(&dev, &sum, &squares, spans, 1) &&
 		   lib_run(&dev, &by, &root, 1, 1),
-	   "run");
-	for (size_t i = 0; i < n; i++)
-		all += arr_get(&g, i) * arr_get(&g, i);
-	double want = clip > 0 && sqrt(all) > clip ? clip / sqrt(all) : 1;
-	if (broken)
-		ok(isinf(arr_get(&norm, 0)) && arr_get(&norm, 1) == 0,
-		   "an infinite gradient is no length");
-	else
-		ok(fabs(arr_get(&norm, 0) / sqrt(all) - 1) < 1e-6 &&
-			   fabs(arr_get(&norm, 1) / want - 1) < 1e-6,
-		   "the length of %zu elements, clipped to %g", n, clip);
+	   "%zu elements, clipped to %g", n, clip);
+	test_clip(&norm, test_spans(&part, &g), clip);
 	lib_close(&sum);
 	lib_close(&by);
 	free(g.bits);
@@ -408,25 +438,56 @@ static bool is_zero(const struct arr *a)
 }
 
 /*
- * Of bf16 a result is one of the two next to what is wanted, and in the mean
- * just that: the mean error of n is below 4 deviations.
+ * Of bf16 a result is one of the two next to what is wanted: the farther one as
+ * often as the other is near, so that the mean is right.  Both counts of n are
+ * within 4 deviations.
  */
+static bool is_by_chance(const struct arr *p, const double *want)
+{
+	double sum = 0, far = 0, all = 0;
+	size_t wide = 0;
+
+	for (size_t i = 0; i < p->n; i++) {
+		double ulp = exp2(floor(log2(fabs(want[i]))) - 7);
+		double off = (arr_get(p, i) - want[i]) / ulp;
+		double up = want[i] / ulp - floor(want[i] / ulp);
+
+		wide += !(fabs(off) < 1.001);
+		sum += off;
+		far += (fabs(off) > .5) - fmin(up, 1 - up);
+		all += up * (1 - up);
+	}
+	return !wide && fabs(sum) < 4 * sqrt(all) && fabs(far) < 4 * sqrt(all);
+}
+
+/* What else weights of bf16 could be: all of it is noticed. */
+enum { ZEROS, TAIL, NEIGHBOURS, CUT, NEAREST, MUTANTS };
+
+static void make_mutant(struct arr *x, const struct arr *good,
+			const double *want, int how)
+{
+	for (size_t i = 0; i < x->n; i++) {
+		double ulp = exp2(floor(log2(fabs(want[i]))) - 7);
+		double is = arr_get(good, i);
+
+		arr_set(x, i, how == ZEROS ? 0 :
+			how == TAIL ? (i + 1 < x->n ? is : STALE) :
+			how == NEIGHBOURS ? arr_get(good, i ^ 1) :
+			how == CUT ? trunc(want[i] / ulp) * ulp : want[i]);
+	}
+}
+
 static void test_chance(const struct learner *x)
 {
-	double sum = 0, ulps = 0;
-	size_t n = x->p.n, wide = 0;
+	struct arr bad = arr_new(x->p.kind, x->p.n);
 
-	for (size_t i = 0; i < n; i++) {
-		double want = x->want[0][i], off = arr_get(&x->p, i) - want;
-		double ulp = exp2(floor(log2(fabs(want))) - 7);
-
-		wide += fabs(off) > 1.001 * ulp;
-		sum += off / ulp;
-		ulps += 1;
+	ok(is_by_chance(&x->p, x->want[0]), "bf16: rounded by chance");
+	for (int how = 0; how < MUTANTS; how++) {
+		make_mutant(&bad, &x->p, x->want[0], how);
+		ok(!is_by_chance(&bad, x->want[0]), "bf16: mutant %d is "
+		   "noticed", how);
 	}
-	is_u64(wide, 0, "bf16: rounded to a neighbour");
-	ok(fabs(sum) < 4 * sqrt(ulps / 4), "bf16: the mean is right");
-	diag("mean error %.4f ulp of %zu", sum / ulps, n);
+	free(bad.bits);
 }
 
 static void test_learn(const char *name, enum dsl_type type, size_t n,
@@ -500,6 +561,7 @@ int main(void)
 	test_packed(64, 1, 1, 48, true);
 	test_norm(1, 0, false);
 	test_norm(9000, 2, false);
+	test_norm(20500, 30, false);
 	test_norm(4096, 1e6, false);
 	test_norm(5000, 1, true);
 	for (int i = 0; i < 2; i++) {
@@ -507,7 +569,7 @@ int main(void)
 		test_learn(name, DSL_F32, 1027, 0.5);
 		test_learn(name, DSL_F32, 3, 1);
 		test_learn(name, DSL_F32, 100, 0);
-		test_learn(name, DSL_BF16, 20003, 0.5);
+		test_learn(name, DSL_BF16, 20004, 0.5);
 	}
 	test_average(DSL_F32, 1027, .5);
 	test_average(DSL_F32, 100, 0);
