@@ -1,8 +1,8 @@
 /*
  * Products of bf16 in the pipeline simulator: our best of a few configurations
- * beside what is published of rocBLAS, and, where B is stored N x K (nt),
- * beside a straightforward LDS-tiled WMMA kernel in OpenCL C that clang-19
- * compiled (clang-kernels/gemm.cl).  The
+ * beside what is published of rocBLAS, and, where B is stored N x K (nt) or it
+ * is the gradient of a weight (tn), beside a straightforward LDS-tiled WMMA
+ * kernel in OpenCL C that clang-19 compiled (clang-kernels/gemm.cl).  The
  * simulator's own error is what `t0-sim --validate` says.
  */
 #include <math.h>
@@ -71,28 +71,49 @@ struct clang_args {
 
 enum { CLANG_TILE = 128 };
 
-static struct clang_args clang_args(uint32_t n, const uint64_t va[3])
+/* The twin of a layout: `tn` has f32 added to, else B is N x K, C bf16. */
+static const char *clang_kernel(bool tn)
 {
-	return (struct clang_args){ va[2], va[0], va[1], (int32_t)n,
-				    (int32_t)n, (int32_t)n };
+	return tn ? "gemm_tn" : "gemm";
+}
+
+static struct clang_args clang_args(const struct gemm_shape *s, bool tn,
+				    const uint64_t va[3])
+{
+	return (struct clang_args){ va[2], va[0], va[1], (int32_t)s->n,
+				    (int32_t)s->k,
+				    (int32_t)(tn ? s->m : s->k) };
+}
+
+/* Seconds, launch included. */
+static double clang_seconds(const struct cost_model *m,
+			    const struct buf *object,
+			    const struct gemm_shape *s, bool tn)
+{
+	const uint64_t va[3] = { GEMM_SIM_A, GEMM_SIM_B, GEMM_SIM_C };
+	const struct clang_args a = clang_args(s, tn, va);
+	const uint32_t groups[3] = { s->n / CLANG_TILE, s->m / CLANG_TILE, 1 };
+	const uint64_t footprint =
+		2 * ((uint64_t)s->m * s->k + (uint64_t)s->n * s->k) +
+		(tn ? 4 : 2) * (uint64_t)s->m * s->n;
+	struct sim_forecast f;
+	struct err e = { 0 };
+
+	if (!gemm_sim_run(m, object, clang_kernel(tn), groups, 128, &a,
+			  sizeof(a), footprint, &f, &e))
+		BUG("%s", e.msg);
+	const double t = f.time_s + f.launch_s;
+
+	sim_forecast_fini(&f);
+	return t;
 }
 
 static double clang_tflops(const struct cost_model *m, const struct buf *object,
 			   uint32_t n)
 {
-	const uint64_t va[3] = { GEMM_SIM_A, GEMM_SIM_B, GEMM_SIM_C };
-	const struct clang_args a = clang_args(n, va);
-	const uint32_t groups[3] = { n / CLANG_TILE, n / CLANG_TILE, 1 };
-	struct sim_forecast f;
-	struct err e = { 0 };
+	const struct gemm_shape s = { .m = n, .n = n, .k = n };
 
-	if (!gemm_sim_run(m, object, "gemm", groups, 128, &a, sizeof(a),
-			  (uint64_t)6 * n * n, &f, &e))
-		BUG("%s", e.msg);
-	const double t = tflops(n, f.time_s + f.launch_s);
-
-	sim_forecast_fini(&f);
-	return t;
+	return tflops(n, clang_seconds(m, object, &s, false));
 }
 
 /* Empty where clang-19 is not installed. */
@@ -145,55 +166,81 @@ static double as_double(uint16_t x)
 	return (double)f;
 }
 
-/* Runs it on the soft device: the largest difference to double precision. */
-static double clang_error(const struct buf *object)
+enum { ELEMS = SMALL * SMALL };
+
+/* Element i of the product, in double precision; `tn` adds it to 1. */
+static double product_element(const uint16_t *a, const uint16_t *b, int i,
+			      bool tn)
 {
-	enum { ELEMS = SMALL * SMALL };
-	static uint16_t x[3][ELEMS];
+	const int row = i / SMALL, col = i % SMALL;
+	double sum = tn;
+
+	for (int k = 0; k < SMALL; k++)
+		sum += as_double(a[tn ? k * SMALL + row : row * SMALL + k]) *
+		       as_double(b[tn ? k * SMALL + col : col * SMALL + k]);
+	return sum;
+}
+
+static void run_clang(const struct buf *object, bool tn, const uint16_t *a,
+		      const uint16_t *b, void *c)
+{
+	const struct gemm_shape s = { .m = SMALL, .n = SMALL, .k = SMALL };
+	const size_t bytes[3] = { 2 * ELEMS, 2 * ELEMS, (tn ? 4 : 2) * ELEMS };
+	const void *x[3] = { a, b, c };
 	const struct kfd_kernel *kernel;
 	struct kfd_code *code;
 	struct kfd_mem *m[3];
 	struct err e = { 0 };
 	struct cc_dev d;
-	uint64_t seed = 7, va[3];
-	double worst = 0;
+	uint64_t va[3];
 
 	if (!cc_dev_open(&d, false, &e))
 		BUG("%s", e.msg);
 	for (int k = 0; k < 3; k++) {
-		for (int i = 0; k < 2 && i < ELEMS; i++)
-			x[k][i] = random_bf16(&seed);
-		if (!kfd_mem_alloc(d.dev, KFD_VRAM, sizeof(x[k]), "operand",
-				   &m[k], &e) ||
-		    !kfd_write(d.dev, m[k], 0, x[k], sizeof(x[k]), &e))
+		if (!kfd_mem_alloc(d.dev, KFD_VRAM, bytes[k], "operand", &m[k],
+				   &e) ||
+		    !kfd_write(d.dev, m[k], 0, x[k], bytes[k], &e))
 			BUG("%s", e.msg);
 		va[k] = m[k]->va;
 	}
-	const struct clang_args a = clang_args(SMALL, va);
-	struct kfd_launch l = { .args = &a, .wg = { 128, 1, 1 },
+	const struct clang_args args = clang_args(&s, tn, va);
+	struct kfd_launch l = { .args = &args, .wg = { 128, 1, 1 },
 				.grid = { SMALL / CLANG_TILE * 128,
 					  SMALL / CLANG_TILE, 1 } };
 
 	if (!kfd_code_load(d.dev, object->data, object->len, &code, &e) ||
-	    !kfd_code_kernel(code, "gemm", &kernel, &e))
+	    !kfd_code_kernel(code, clang_kernel(tn), &kernel, &e))
 		BUG("%s", e.msg);
 	l.kernel = kernel;
 	l.args_bytes = kernel->explicit_bytes;
 	if (!kfd_run(d.queue, &l, NULL, &e) ||
-	    !kfd_read(d.dev, x[2], m[2], 0, sizeof(x[2]), &e))
+	    !kfd_read(d.dev, c, m[2], 0, bytes[2], &e))
 		BUG("%s", e.msg);
-	for (int i = 0; i < ELEMS; i++) {
-		double sum = 0;
-
-		for (int k = 0; k < SMALL; k++)
-			sum += as_double(x[0][i / SMALL * SMALL + k]) *
-			       as_double(x[1][i % SMALL * SMALL + k]);
-		worst = fmax(worst, fabs(sum - as_double(x[2][i])));
-	}
 	kfd_code_unload(code);
 	for (int k = 0; k < 3; k++)
 		kfd_mem_free(d.dev, m[k]);
 	cc_dev_close(&d);
+}
+
+/* Run on the soft device: the largest difference to double precision. */
+static double clang_error(const struct buf *object, bool tn)
+{
+	static uint16_t a[ELEMS], b[ELEMS], half[ELEMS];
+	static float sum[ELEMS];
+	uint64_t seed = 7;
+	double worst = 0;
+
+	for (int i = 0; i < ELEMS; i++) {
+		a[i] = random_bf16(&seed);
+		b[i] = random_bf16(&seed);
+		sum[i] = 1;
+	}
+	run_clang(object, tn, a, b, tn ? (void *)sum : half);
+	for (int i = 0; i < ELEMS; i++) {
+		double got = tn ? (double)sum[i] : as_double(half[i]);
+
+		worst = fmax(worst, fabs(product_element(a, b, i, tn) - got));
+	}
 	return worst;
 }
 
@@ -330,13 +377,92 @@ static void weights_table(struct bench_rows *r, const struct cost_model *m)
 	}
 }
 
-/* A rounding to bf16 of sums below 32. */
+/* ------------------------------------------------ gradients of weights -- */
+
+/* As training has it: dw += dy^T x, of f32. */
+static double gradient_seconds(const struct cost_model *m,
+			       const struct gemm_shape *s, char *name,
+			       size_t size)
+{
+	const struct gemm_op op = { .in = DSL_BF16, .out = DSL_F32,
+				    .a_trans = true, .beta = true };
+	const struct gemm_config c = gemm_default_for(&op, s->m, s->n, s->k);
+	struct sim_forecast f;
+	struct gemm_code code;
+	struct err e = { 0 };
+	double seconds;
+
+	if (!gemm_compile(&op, &c, NULL, &code, &e) ||
+	    !gemm_sim_ours(m, &op, &c, &code, s, &seconds, &f, &e))
+		BUG("%s", e.msg);
+	gemm_config_name(&c, name, size);
+	seconds += f.launch_s;
+	sim_forecast_fini(&f);
+	gemm_code_fini(&code);
+	return seconds;
+}
+
+static double report_gradient(struct bench_rows *r, const struct gemm_shape *s,
+			      const char *by, double seconds)
+{
+	char params[128];
+	double us = seconds * 1e6;
+
+	res_params(params, sizeof(params), "m:u n:u k:u by:s", s->m, s->n,
+		   s->k, by);
+	bench_case(r, "gradient of weights", params);
+	return bench_time(r, &us, 1, 1e-6);
+}
+
+/* Qwen3 0.6B's matrices, and a chunk of its vocabulary, by rows of tokens. */
+static void gradients_table(struct bench_rows *r, const struct cost_model *m,
+			    const struct buf *object)
+{
+	static const struct gemm_shape shape[] = {
+		{ .m = 3072, .n = 1024, .k = 512 },
+		{ .m = 1024, .n = 3072, .k = 512 },
+		{ .m = 2048, .n = 1024, .k = 2048 },
+		{ .m = 1024, .n = 1024, .k = 2048 },
+		{ .m = 4096, .n = 1024, .k = 2048 },
+	};
+
+	printf("\ndw += dy^T x, us simulated with a launch, and the share of "
+	       "clang's time:\n%14s %8s %8s %5s  configuration\n",
+	       "m x n x k", "ours", "clang", "ratio");
+	for (size_t i = 0; i < ARRAY_SIZE(shape); i++) {
+		const struct gemm_shape *s = &shape[i];
+		char name[128];
+		const double ours = gradient_seconds(m, s, name, sizeof(name));
+
+		printf("%4ux%4ux%4u %8.1f ", s->m, s->n, s->k,
+		       report_gradient(r, s, "T0", ours));
+		if (object->len) {
+			const double its = clang_seconds(m, object, s, true);
+
+			printf("%8.1f ", report_gradient(r, s, "clang-19 -O3",
+							 its));
+			printf("%5.2f ", bench_ratio_one(r, "clang-19 -O3",
+							 RES_LOWER,
+							 ours / its));
+		}
+		printf(" %s\n", name);
+	}
+}
+
+/* A rounding to bf16 of sums below 32; of f32, products are exact. */
 static bool is_right(const struct buf *object, struct err *e)
 {
-	const double worst = object->len ? clang_error(object) : 0;
+	static const double bound[2] = { 0x1p-4, 1e-4 };
 
-	return worst <= 0x1p-4 ||
-	       err_set(e, ERR_INPUT, "clang's kernel is wrong by %g", worst);
+	for (int tn = 0; object->len && tn < 2; tn++) {
+		const double worst = clang_error(object, tn);
+
+		if (worst > bound[tn])
+			return err_set(e, ERR_INPUT,
+				       "clang's %s is wrong by %g",
+				       clang_kernel(tn), worst);
+	}
+	return true;
 }
 
 static void report_all(struct bench_rows *r, const struct buf *object)
@@ -354,6 +480,7 @@ static void report_all(struct bench_rows *r, const struct buf *object)
 		for (size_t k = 0; k < n_sizes; k++)
 			row(r, &m, object, b_trans, sizes[k]);
 	weights_table(r, &m);
+	gradients_table(r, &m, object);
 	cost_fini(&m);
 }
 

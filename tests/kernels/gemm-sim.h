@@ -56,7 +56,7 @@ static inline bool gemm_sim_ours(const struct cost_model *m,
 					 .c = GEMM_SIM_C,
 					 .workspace = GEMM_SIM_WORK,
 					 .scale = GEMM_SIM_SCALE,
-					 .alpha = 1 };
+					 .alpha = 1, .beta = 1 };
 	const uint64_t in = op->in == DSL_I8 ? 1 : op->in == DSL_F32 ? 4 : 2;
 	const uint64_t out = op->out == DSL_F32 || op->out == DSL_I32 ? 4 : 2;
 	const uint64_t touched = in * ((uint64_t)s->m * s->k +

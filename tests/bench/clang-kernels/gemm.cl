@@ -33,6 +33,26 @@ INLINE void fetch(local short *to, global const short *from, int row, int ld,
 	}
 }
 
+INLINE void multiply(f8 acc[FRAGS][FRAGS], local const short *a,
+		     local const short *b)
+{
+	const int l = lane() % 16;
+
+	for (int s = 0; s < DEEP; s += 16) {
+		s16 fa[FRAGS], fb[FRAGS];
+
+		for (int i = 0; i < FRAGS; i++) {
+			fa[i] = fragment(a + (16 * i + l) * PITCH + s);
+			fb[i] = fragment(b + (16 * i + l) * PITCH + s);
+		}
+		for (int i = 0; i < FRAGS; i++)
+			for (int j = 0; j < FRAGS; j++)
+				acc[i][j] =
+		__builtin_amdgcn_wmma_f32_16x16x16_bf16_w32(fa[i], fb[j],
+							    acc[i][j]);
+	}
+}
+
 KERNEL(128) gemm(global __bf16 *restrict c, global const short *restrict a,
 		 global const short *restrict b, int n, int k_end, int ld)
 {
@@ -46,21 +66,7 @@ KERNEL(128) gemm(global __bf16 *restrict c, global const short *restrict a,
 		fetch(tile_a, a, m0, ld, k);
 		fetch(tile_b, b, n0, ld, k);
 		barrier_lds();
-		for (int s = 0; s < DEEP; s += 16) {
-			s16 fa[FRAGS], fb[FRAGS];
-
-			for (int i = 0; i < FRAGS; i++) {
-				fa[i] = fragment(tile_a + (wm + 16 * i + l) *
-						 PITCH + s);
-				fb[i] = fragment(tile_b + (wn + 16 * i + l) *
-						 PITCH + s);
-			}
-			for (int i = 0; i < FRAGS; i++)
-				for (int j = 0; j < FRAGS; j++)
-					acc[i][j] =
-		__builtin_amdgcn_wmma_f32_16x16x16_bf16_w32(fa[i], fb[j],
-							    acc[i][j]);
-		}
+		multiply(acc, tile_a + wm * PITCH, tile_b + wn * PITCH);
 		barrier_lds();
 	}
 	for (int i = 0; i < FRAGS; i++)
@@ -71,5 +77,53 @@ KERNEL(128) gemm(global __bf16 *restrict c, global const short *restrict a,
 
 				c[(long)row * n + n0 + wn + 16 * j + l] =
 					(__bf16)acc[i][j][e];
+			}
+}
+
+/*
+ * The same of rows that lie along the side, not along K: turned on the way, two
+ * of them at a time, so that LDS is written by dwords.
+ */
+INLINE void fetch_turned(local short *to, global const short *from, int side,
+			 int ld, int k)
+{
+	typedef short s2 __attribute__((ext_vector_type(2)));
+
+	for (int j = 0; j < 2; j++) {
+		const int r = lid() / 16 * 2 + 16 * j, c = lid() % 16 * 8;
+		global const short *x = from + (long)(k + r) * ld + side + c;
+		const s8 low = *(global const s8 *)x;
+		const s8 high = *(global const s8 *)(x + ld);
+
+		for (int e = 0; e < 8; e++)
+			*(local s2 *)(to + (c + e) * PITCH + r) =
+				(s2)(low[e], high[e]);
+	}
+}
+
+/* C += A^T B, C of f32: A is K x M, B is K x N, ld is M. */
+KERNEL(128) gemm_tn(global float *restrict c, global const short *restrict a,
+		    global const short *restrict b, int n, int k_end, int ld)
+{
+	local short tile_a[TILE * PITCH], tile_b[TILE * PITCH];
+	const int m0 = group_y() * TILE, n0 = group_x() * TILE;
+	const int wm = wave() % 2 * 64, wn = wave() / 2 * 64;
+	f8 acc[FRAGS][FRAGS] = { 0 };
+
+	for (int k = 0; k < k_end; k += DEEP) {
+		fetch_turned(tile_a, a, m0, ld, k);
+		fetch_turned(tile_b, b, n0, n, k);
+		barrier_lds();
+		multiply(acc, tile_a + wm * PITCH, tile_b + wn * PITCH);
+		barrier_lds();
+	}
+	for (int i = 0; i < FRAGS; i++)
+		for (int j = 0; j < FRAGS; j++)
+			for (int e = 0; e < 8; e++) {
+				const int row = m0 + wm + 16 * i + 2 * e +
+						lane() / 16;
+
+				c[(long)row * n + n0 + wn + 16 * j +
+				  lane() % 16] += acc[i][j][e];
 			}
 }
