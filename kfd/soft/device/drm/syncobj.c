@@ -322,7 +322,7 @@ static int look_once(struct soft_dev *d, const struct soft_file *f, uint32_t id,
 	return ret;
 }
 
-static void nap(uint64_t until_ns)
+static void sleep_until(uint64_t until_ns)
 {
 	const struct timespec t = { (time_t)(until_ns / 1000000000u),
 				    (long)(until_ns % 1000000000u) };
@@ -337,7 +337,7 @@ static void wait_some(const struct drm_fence *fence, uint64_t until_ns)
 	const uint64_t until = until_ns < soon ? until_ns : soon;
 
 	if (!fence->ring || !drm_ring_wait(fence->ring, fence->seq, until))
-		nap(until);
+		sleep_until(until);
 }
 
 /* All handles once: 1 reached (which in *first), 0 not yet, -errno. */
