@@ -261,7 +261,12 @@ static void test_timeline(void)
 	is_i64(signal_point(a, 9), 0, "a later point of the host");
 	is_i64(query_point(a, 0), 3, "is not reached before that");
 	is_i64(transfer_point(a, 9, b, 0), 0, "another object gets its fence");
-	is_i64(wait_sync(b, 0, 0), 0, "which is there");
+	is_i64(wait_sync(b, 0, SOON_NS), -ETIME,
+	       "which stands for those before it");
+	is_i64(transfer_point(a, 3, b, 0), 0, "that of a point that is past");
+	is_i64(wait_sync(b, 0, 0), 0, "is there");
+	is_i64(transfer_point(a, 9, b, 4), 0, "as a point of its own");
+	is_i64(query_point(b, 0), 0, "it is not reached, either");
 	is_i64(transfer_point(a, 5, b, 0), 0, "and that of point 5");
 	is_i64(wait_sync(b, 0, SOON_NS), -ETIME, "which is not");
 	is_i64(transfer_point(a, 10, b, 1), -EINVAL, "there is no point 10");

@@ -244,12 +244,17 @@ static int for_each(struct soft_dev *d, const struct soft_file *f,
 	return 0;
 }
 
-/* What one has becomes another's, or a point of it. */
+/*
+ * What one has becomes another's, or a point of it: the fence of a point stands
+ * for those before it, too, so these go along, in front of it.
+ */
 static int transfer_fence(struct soft_dev *d, const struct soft_file *f,
 			  const struct drm_syncobj_transfer *a)
 {
 	struct drm_syncobj *from = find_syncobj(d, f, a->src_handle);
 	struct drm_syncobj *to = find_syncobj(d, f, a->dst_handle);
+	VEC(struct drm_fence) all = { 0 };
+	uint64_t last;
 	size_t n;
 
 	if (a->pad)
@@ -258,13 +263,22 @@ static int transfer_fence(struct soft_dev *d, const struct soft_file *f,
 		return -ENOENT;
 	if (!count_fences(from, a->src_point, &n))
 		return -EINVAL;
-	const struct drm_fence fence = n ? from->fence.v[n - 1].fence :
-					   (struct drm_fence){ 0 };
-
+	for (size_t i = 0; i < n; i++)
+		if (!is_reached(&from->fence.v[i].fence))
+			vec_push(&all, from->fence.v[i].fence);
+	if (!all.n)
+		vec_push(&all, (struct drm_fence){ 0 });
+	if (!a->dst_point)
+		reset_one(to, NULL, 0);
+	last = to->fence.n ? to->fence.v[to->fence.n - 1].value : to->reached;
+	for (size_t i = 0; i + 1 < all.n; i++)
+		vec_push(&to->fence, (struct drm_sync_point){ last, all.v[i] });
 	if (a->dst_point)
-		add_point(to, a->dst_point, fence);
+		add_point(to, a->dst_point, all.v[all.n - 1]);
 	else
-		set_fence(to, fence);
+		vec_push(&to->fence,
+			 (struct drm_sync_point){ 0, all.v[all.n - 1] });
+	vec_fini(&all);
 	return 0;
 }
 
