@@ -7,7 +7,7 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "tests/bits.h"
+#include "base/float.h"
 #include "tests/exec/wave.h"
 #include "tests/tap.h"
 
@@ -86,15 +86,15 @@ static void put_ray(struct bench *b, const struct scene *s, const struct ray *r,
 	v[n++] = node;
 	if (s->wide)
 		v[n++] = s->flags << 22;
-	v[n++] = bits32(r->extent);
+	v[n++] = f32_bits(r->extent);
 	for (int i = 0; i < 3; i++)
-		v[n++] = bits32(r->origin[i]);
+		v[n++] = f32_bits(r->origin[i]);
 	for (int i = 0; i < 3; i++)
 		v[n++] = s->a16 ? half_of(r->dir[i]) |
 					  (uint32_t)half_of(r->inverse[i]) << 16 :
-				  bits32(r->dir[i]);
+				  f32_bits(r->dir[i]);
 	for (int i = 0; i < 3 && !s->a16; i++)
-		v[n++] = bits32(r->inverse[i]);
+		v[n++] = f32_bits(r->inverse[i]);
 	for (int i = 0; i < n; i++)
 		b->wave[0].v[0][32 + i][lane] = v[i];
 }
@@ -331,7 +331,7 @@ static struct model model_triangle(const float node[5][3], unsigned type,
 
 static bool is_near(uint32_t got, long double want)
 {
-	const float f = float32(got);
+	const float f = f32_value(got);
 
 	return (isinf(f) && isinf(want)) ||
 	       fabsl(f - want) <= 1e-5L * (1 + fabsl(want));

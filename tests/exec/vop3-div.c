@@ -6,7 +6,7 @@
 #include <fenv.h>
 #include <math.h>
 
-#include "tests/bits.h"
+#include "base/float.h"
 #include "tests/code.h"
 #include "tests/exec/lanes.h"
 
@@ -74,14 +74,14 @@ static void test_f32(uint64_t seed)
 		for (int i = 0; i < SOFT_LANES; i++) {
 			uint32_t a = t->v[0][0][i], b = t->v[0][1][i];
 			uint32_t got = t->v[0][3][i];
-			float want = float32(a) / float32(b);
+			float want = f32_value(a) / f32_value(b);
 
-			if (isnan(want) ? isnan(float32(got)) :
-					  got == bits32(want))
+			if (isnan(want) ? isnan(f32_value(got)) :
+					  got == f32_bits(want))
 				continue;
 			if (!bad++)
 				diag("%08x / %08x = %08x, wanted %08x", a, b,
-				     got, bits32(want));
+				     got, f32_bits(want));
 		}
 	}
 	is_u64(bad, 0, "f32 division is correctly rounded, denormals too");
@@ -106,7 +106,7 @@ static void test_f64(uint64_t seed)
 			uint64_t a = lanes_get64(t, 0, i);
 			uint64_t b = lanes_get64(t, 2, i);
 			uint64_t got = lanes_get64(t, 6, i);
-			uint64_t want = bits64(float64(a) / float64(b));
+			uint64_t want = f64_bits(f64_value(a) / f64_value(b));
 
 			if (nan_bits64(want) ? nan_bits64(got) : got == want)
 				continue;
@@ -341,10 +341,10 @@ static double preop(struct lanes *t, double x, uint32_t segment)
 {
 	static const char code[] = "v_trig_preop_f64 v[6:7], v[0:1], v2";
 
-	lanes_set64(t, 0, bits64(x));
+	lanes_set64(t, 0, f64_bits(x));
 	lanes_set(t, 2, segment);
 	lanes_text(t, code);
-	return float64(lanes_get64(t, 6, 0));
+	return f64_value(lanes_get64(t, 6, 0));
 }
 
 /* The segments, put together and multiplied by pi, are just below 2. */

@@ -6,8 +6,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/float.h"
 #include "probes/discover/discover.h"
-#include "tests/bits.h"
 #include "tests/tap.h"
 
 #define LANES	 PROBE_LANES
@@ -116,27 +116,27 @@ static void vector(void)
 {
 	if (ok(run("VOP1:5"), "v_cvt_f32_i32 executes")) {
 		for (int l = 0; l < LANES; l++)
-			want.v[0][l] = bits32((float)(int32_t)was.v[8][l]);
+			want.v[0][l] = f32_bits((float)(int32_t)was.v[8][l]);
 		is_wanted("VOP1 v_cvt_f32_i32");
 	}
 	if (ok(run("VOP2:3"), "v_add_f32 executes")) {
 		for (int l = 0; l < LANES; l++)
-			want.v[0][l] = bits32(float32(was.v[8][l]) +
-					   float32(was.v[16][l]));
+			want.v[0][l] = f32_bits(f32_value(was.v[8][l]) +
+					   f32_value(was.v[16][l]));
 		is_wanted("VOP2 v_add_f32");
 	}
 	if (ok(run("VOP2:43"), "v_fmac_f32 executes")) {
 		for (int l = 0; l < LANES; l++)
-			want.v[0][l] = bits32(fmaf(float32(was.v[8][l]),
-						float32(was.v[16][l]),
-						float32(was.v[0][l])));
+			want.v[0][l] = f32_bits(fmaf(f32_value(was.v[8][l]),
+						f32_value(was.v[16][l]),
+						f32_value(was.v[0][l])));
 		is_wanted("VOP2 v_fmac_f32");
 	}
 	if (ok(run("VOPC:17"), "v_cmp_lt_f32 executes")) {
 		want.vcc[0] = 0;
 		for (int l = 0; l < LANES; l++)
-			want.vcc[0] |= (uint32_t)(float32(was.v[8][l]) <
-						  float32(was.v[16][l])) << l;
+			want.vcc[0] |= (uint32_t)(f32_value(was.v[8][l]) <
+						  f32_value(was.v[16][l])) << l;
 		is_wanted("VOPC v_cmp_lt_f32");
 	}
 	if (ok(run("VOP3:597"), "v_add3_u32 executes")) {
@@ -189,8 +189,8 @@ static void wide(void)
 	}
 	if (ok(run("VOPDX:4"), "v_dual_add_f32 executes")) {
 		for (int l = 0; l < LANES; l++) {
-			want.v[0][l] = bits32(float32(was.v[8][l]) +
-					   float32(was.v[16][l]));
+			want.v[0][l] = f32_bits(f32_value(was.v[8][l]) +
+					   f32_value(was.v[16][l]));
 			want.v[1][l] = was.v[9][l];
 		}
 		is_wanted("VOPD v_dual_add_f32 :: v_dual_mov_b32");

@@ -10,7 +10,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "tests/bits.h"
+#include "base/float.h"
 
 enum numbers { UNORM, UINT, FLOAT };
 
@@ -103,13 +103,13 @@ static uint64_t texel_at(const struct picture *p, uint32_t x, uint32_t y)
 static void unpack_texel(const struct picture *p, const uint32_t *texel,
 			 uint32_t out[4])
 {
-	const uint32_t one = p->f->numbers == UINT ? 1 : bits32(1);
+	const uint32_t one = p->f->numbers == UINT ? 1 : f32_bits(1);
 	uint32_t in[4] = { 0 };
 
 	for (unsigned i = 0; i < p->f->n; i++)
 		in[i] = p->f->bits == 32 ? texel[i] : texel[0] >> 8 * i & 255;
 	for (unsigned i = 0; i < p->f->n && p->f->numbers == UNORM; i++)
-		in[i] = bits32((float)in[i] / 255);
+		in[i] = f32_bits((float)in[i] / 255);
 	for (int i = 0; i < 4; i++)
 		out[i] = p->sel[i] >= 4 ? in[p->sel[i] - 4] :
 			 p->sel[i] == 1 ? one :
@@ -118,7 +118,7 @@ static void unpack_texel(const struct picture *p, const uint32_t *texel,
 
 static uint32_t pack_component(const struct picture *p, uint32_t u)
 {
-	const float f = float32(u);
+	const float f = f32_value(u);
 
 	if (p->f->numbers != UNORM)
 		return p->f->bits == 8 && u > 255 ? 255 : u;
@@ -174,8 +174,8 @@ static void place_sample(const struct picture *p, struct late_op *op, int lane,
 	uint32_t x[2], y[2];
 	float u, v;
 
-	u = split_axis(float32(c[0]), p->width, op->linear, x);
-	v = split_axis(float32(c[1]), p->height, op->linear, y);
+	u = split_axis(f32_value(c[0]), p->width, op->linear, x);
+	v = split_axis(f32_value(c[1]), p->height, op->linear, y);
 	for (int i = 0; i < 4; i++) {
 		op->at[lane][i] = texel_at(p, x[i & 1], y[i >> 1]);
 		op->weight[lane][i] = (i & 1 ? u : 1 - u) *
@@ -254,10 +254,10 @@ void late_deliver_image(struct late_wave *w, const struct late_op *op, int lane)
 			uint32_t one[4];
 
 			unpack_texel(&p, &op->data[lane][k * words], one);
-			sum += op->weight[lane][k] * float32(one[i]);
+			sum += op->weight[lane][k] * f32_value(one[i]);
 		}
 		if (p.f->numbers != UINT)
-			v[i] = bits32(sum);
+			v[i] = f32_bits(sum);
 	}
 	for (int i = 0; i < 4; i++)
 		if (in->f[ISA_F_DMASK] >> i & 1)
