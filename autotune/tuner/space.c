@@ -96,12 +96,12 @@ void tune_needs_guess(const struct tune_problem *p,
 
 /* ---- the list ---- */
 
-static struct tune_candidate *add_candidate(struct tune_space *s,
-					    const struct gemm_config *c)
-{
-	vec_push(s, (struct tune_candidate){ .config = *c, .limit = "" });
-	return &s->v[s->n - 1];
-}
+struct listing {
+	struct tune_space *s;
+	const struct tune_problem *p;
+	const struct cost_model *m;
+	struct gemm_checker *checker;
+};
 
 static void reject_candidate(struct tune_candidate *c, const char *why)
 {
@@ -121,21 +121,24 @@ static bool band_is_full(const struct tune_problem *p,
 }
 
 /* Is it legal, as far as can be known before there is code?  And how good? */
-static void rank_candidate(struct tune_space *s, struct tune_candidate *c,
-			   const struct tune_problem *p,
-			   const struct cost_model *m)
+static void add_candidate(struct listing *l, const struct gemm_config *config)
 {
+	const struct tune_problem *p = l->p;
 	struct gemm_shape shape = tune_shape(p);
+	struct tune_candidate *c;
 	struct tune_needs needs;
 	struct err e = { 0 };
 
-	if (!gemm_check(&p->op, &c->config, &e) ||
-	    !gemm_fits(&p->op, &c->config, &shape, &e) ||
-	    !band_is_full(p, &c->config, &e)) {
+	vec_push(l->s, (struct tune_candidate){ .config = *config,
+						.limit = "" });
+	c = &l->s->v[l->s->n - 1];
+	if (!gemm_checker_check(l->checker, config, &e) ||
+	    !gemm_fits(&p->op, config, &shape, &e) ||
+	    !band_is_full(p, config, &e)) {
 		reject_candidate(c, e.msg);
 		return;
 	}
-	tune_needs_guess(p, &c->config, &needs);
+	tune_needs_guess(p, config, &needs);
 	if (!needs.groups) {
 		snprintf(c->reason, sizeof(c->reason), "no workgroup fits a "
 			 "WGP: about %d VGPRs and %u bytes of LDS",
@@ -143,8 +146,8 @@ static void rank_candidate(struct tune_space *s, struct tune_candidate *c,
 		c->state = RES_TUNE_REJECTED;
 		return;
 	}
-	tune_roofline(p, m, &needs, c);
-	s->legal++;
+	tune_roofline(p, l->m, &needs, c);
+	l->s->legal++;
 }
 
 static bool wave_is_possible(const struct gemm_config *c)
@@ -180,11 +183,10 @@ static uint64_t tiles_of(const struct tune_problem *p,
 	       ((tune_columns(p) + c->n - 1) / c->n) * p->batch;
 }
 
-static void add_splits(struct tune_space *s, struct gemm_config c,
-		       const struct tune_problem *p,
-		       const struct cost_model *m)
+static void add_splits(struct listing *l, struct gemm_config c)
 {
-	double busy = 4 * cost_value(m, COST_N_WGP);
+	const struct tune_problem *p = l->p;
+	double busy = 4 * cost_value(l->m, COST_N_WGP);
 
 	for (size_t i = 0; i < ARRAY_SIZE(splits); i++) {
 		c.split = splits[i];
@@ -192,22 +194,20 @@ static void add_splits(struct tune_space *s, struct gemm_config c,
 			  p->k < 2u * c.k * splits[i]))
 			break;
 		c.even = is_even(p, &c);
-		rank_candidate(s, add_candidate(s, &c), p, m);
+		add_candidate(l, &c);
 	}
 }
 
-static void add_flows(struct tune_space *s, struct gemm_config c,
-		      const struct tune_problem *p, const struct cost_model *m)
+static void add_flows(struct listing *l, struct gemm_config c)
 {
 	for (size_t f = 0; f < ARRAY_SIZE(flows); f++) {
 		c.buffers = flows[f].buffers;
 		c.prefetch = flows[f].prefetch;
-		add_splits(s, c, p, m);
+		add_splits(l, c);
 	}
 }
 
-static void add_tile(struct tune_space *s, uint16_t tm, uint16_t tn,
-		     const struct tune_problem *p, const struct cost_model *m)
+static void add_tile(struct listing *l, uint16_t tm, uint16_t tn)
 {
 	for (size_t k = 0; k < ARRAY_SIZE(depths); k++)
 		for (size_t w = 0; w < ARRAY_SIZE(waves); w++) {
@@ -216,8 +216,8 @@ static void add_tile(struct tune_space *s, uint16_t tm, uint16_t tn,
 				.waves_m = waves[w].m, .waves_n = waves[w].n,
 				.unroll = 1, .split = 1,
 			};
-			if (wave_is_possible(&c) && !is_oversized(p, &c))
-				add_flows(s, c, p, m);
+			if (wave_is_possible(&c) && !is_oversized(l->p, &c))
+				add_flows(l, c);
 		}
 }
 
@@ -232,43 +232,54 @@ static int by_estimate(const void *a, const void *b)
 	return memcmp(&x->config, &y->config, sizeof(x->config));
 }
 
-static bool is_there(const struct tune_space *s, const struct gemm_config *c)
+static int by_config(const void *a, const void *b)
 {
-	for (size_t i = 0; i < s->n; i++)
-		if (!memcmp(&s->v[i].config, c, sizeof(*c)))
-			return true;
-	return false;
+	return memcmp(a, b, sizeof(struct gemm_config));
 }
 
-static void add_variants(struct tune_space *s, const struct tune_problem *p,
-			 const struct cost_model *m)
+/* Of the best ones, which the list begins with; each new one once. */
+static void add_variants(struct listing *l)
 {
-	size_t base = s->legal < VARIED ? s->legal : VARIED;
+	const struct tune_space *s = l->s;
+	const size_t base = s->n, n = s->legal < VARIED ? s->legal : VARIED;
+	VEC(struct gemm_config) old = { 0 }, new = { 0 };
 
 	for (size_t i = 0; i < base; i++)
+		vec_push(&old, s->v[i].config);
+	qsort(old.v, old.n, sizeof(*old.v), by_config);
+	for (size_t i = 0; i < n; i++)
 		for (size_t v = 0; v < n_variants; v++) {
 			struct gemm_config c = s->v[i].config;
 
 			apply_variant(v, &c);
-			if (c.even && !is_even(p, &c))
+			if (c.even && !is_even(l->p, &c))
 				c.even = false;
-			if (!is_there(s, &c))
-				rank_candidate(s, add_candidate(s, &c), p, m);
+			if (!bsearch(&c, old.v, old.n, sizeof(c), by_config))
+				vec_push(&new, c);
 		}
+	qsort(new.v, new.n, sizeof(*new.v), by_config);
+	for (size_t i = 0; i < new.n; i++)
+		if (!i || by_config(&new.v[i - 1], &new.v[i]))
+			add_candidate(l, &new.v[i]);
+	vec_fini(&old);
+	vec_fini(&new);
 }
 
 void tune_space_init(struct tune_space *s, const struct tune_problem *p,
 		     const struct cost_model *m)
 {
+	struct listing l = { s, p, m, gemm_checker_new(&p->op) };
+
 	*s = (struct tune_space){ 0 };
 	for (size_t i = 0; i < ARRAY_SIZE(tiles); i++)
 		for (size_t j = 0; j < ARRAY_SIZE(tiles); j++)
-			add_tile(s, tiles[i], tiles[j], p, m);
-	if (!s->n)
-		return;
-	qsort(s->v, s->n, sizeof(*s->v), by_estimate);
-	add_variants(s, p, m);
-	qsort(s->v, s->n, sizeof(*s->v), by_estimate);
+			add_tile(&l, tiles[i], tiles[j]);
+	if (s->n) {
+		qsort(s->v, s->n, sizeof(*s->v), by_estimate);
+		add_variants(&l);
+		qsort(s->v, s->n, sizeof(*s->v), by_estimate);
+	}
+	gemm_checker_free(l.checker);
 }
 
 void tune_space_fini(struct tune_space *s)

@@ -1,6 +1,8 @@
 /*
  * compiler/gemm/config.c - which configurations are valid.
  */
+#include <stdlib.h>
+
 #include "compiler/gemm/gemm_int.h"
 
 enum { LDS_BYTES = 65536, MAX_WAVES = 32, MAX_SUMS = 200 };
@@ -116,16 +118,11 @@ static bool check_numbers(const struct gemm_config *c, struct err *e)
 	return true;
 }
 
-bool gemm_check(const struct gemm_op *op, const struct gemm_config *c,
-		struct err *e)
+static bool check_plan(const struct gemm_op *op, const struct gemm_config *c,
+		       const struct gemm_plan *p, struct err *e)
 {
-	struct gemm_plan p;
-
-	if (!check_op(op, e) || !check_numbers(c, e) ||
-	    !gemm_plan(op, c, &p, e))
-		return false;
-	const uint32_t lds = p.buffer * c->buffers * p.elem_bytes;
-	const uint32_t sums = p.frags_m * p.frags_n * (p.wmma ? 8 : 1);
+	const uint32_t lds = p->buffer * c->buffers * p->elem_bytes;
+	const uint32_t sums = p->frags_m * p->frags_n * (p->wmma ? 8 : 1);
 
 	if (lds > LDS_BYTES)
 		return err_set(e, ERR_UNSUPPORTED, "%u bytes of LDS; a "
@@ -135,21 +132,70 @@ bool gemm_check(const struct gemm_op *op, const struct gemm_config *c,
 			       "%u registers of sums alone; "
 			       "a lane has 256 in all",
 			       sums);
-	if (c->b_direct && (!op->b_trans || !p.wmma || op->weights ||
-			    p.frags_n * p.slices > GEMM_MAX_FRAGS))
+	if (c->b_direct && (!op->b_trans || !p->wmma || op->weights ||
+			    p->frags_n * p->slices > GEMM_MAX_FRAGS))
 		return err_set(e, ERR_UNSUPPORTED, "%u fragments of B straight "
 			       "from memory; wanted N x K in memory, not f32, "
 			       "without scales, and at most %d",
-			       p.frags_n * p.slices, GEMM_MAX_FRAGS);
-	if (p.frags_m > GEMM_MAX_FRAGS || p.frags_n > GEMM_MAX_FRAGS)
+			       p->frags_n * p->slices, GEMM_MAX_FRAGS);
+	if (p->frags_m > GEMM_MAX_FRAGS || p->frags_n > GEMM_MAX_FRAGS)
 		return err_set(e, ERR_UNSUPPORTED, "%ux%u of a wave's tile; "
-			       "wanted at most %d", p.frags_m, p.frags_n,
+			       "wanted at most %d", p->frags_m, p->frags_n,
 			       GEMM_MAX_FRAGS);
-	if (op->epilogue & GEMM_SWIGLU && p.wave_n % 32)
+	if (op->epilogue & GEMM_SWIGLU && p->wave_n % 32)
 		return err_set(e, ERR_UNSUPPORTED, "a SwiGLU pair wants waves "
 			       "that are multiples of 32 columns wide; got %u",
-			       p.wave_n);
+			       p->wave_n);
 	return true;
+}
+
+bool gemm_check(const struct gemm_op *op, const struct gemm_config *c,
+		struct err *e)
+{
+	struct gemm_plan p;
+
+	return check_op(op, e) && check_numbers(c, e) &&
+	       gemm_plan(op, c, &p, e) && check_plan(op, c, &p, e);
+}
+
+struct gemm_checker {
+	struct gemm_op op;
+	struct gemm_config of; /* whose plan is known */
+	struct gemm_plan plan;
+	bool known;
+};
+
+struct gemm_checker *gemm_checker_new(const struct gemm_op *op)
+{
+	struct gemm_checker *k = xcalloc(1, sizeof(*k));
+
+	k->op = *op;
+	return k;
+}
+
+void gemm_checker_free(struct gemm_checker *k)
+{
+	free(k);
+}
+
+/* Have they the same plan? */
+static bool is_alike(const struct gemm_config *a, const struct gemm_config *b)
+{
+	return a->m == b->m && a->n == b->n && a->k == b->k &&
+	       a->waves_m == b->waves_m && a->waves_n == b->waves_n &&
+	       a->lds == b->lds && a->b_direct == b->b_direct;
+}
+
+bool gemm_checker_check(struct gemm_checker *k, const struct gemm_config *c,
+			struct err *e)
+{
+	if (!check_op(&k->op, e) || !check_numbers(c, e))
+		return false;
+	if (!k->known || !is_alike(&k->of, c)) {
+		k->of = *c;
+		k->known = gemm_plan(&k->op, c, &k->plan, e);
+	}
+	return k->known && check_plan(&k->op, c, &k->plan, e);
 }
 
 /* --------------------------------------------------------------- shape -- */

@@ -151,6 +151,14 @@ struct gemm_config gemm_default_for(const struct gemm_op *op, uint32_t m,
  */
 bool gemm_check(const struct gemm_op *op, const struct gemm_config *c,
 		struct err *e);
+/*
+ * The same for many configurations of one operation, most quickly where those
+ * that differ in flow alone (buffers, split, order) come one after another.
+ */
+struct gemm_checker *gemm_checker_new(const struct gemm_op *op);
+void gemm_checker_free(struct gemm_checker *k);
+bool gemm_checker_check(struct gemm_checker *k, const struct gemm_config *c,
+			struct err *e);
 /* May this shape run with it? */
 bool gemm_fits(const struct gemm_op *op, const struct gemm_config *c,
 	       const struct gemm_shape *s, struct err *e);

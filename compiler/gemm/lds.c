@@ -8,27 +8,46 @@
 enum { BANKS = 32, BANK_BYTES = 4, PAD_BYTES = 16, PADS = 8 };
 
 /* Lanes that are served together fill the banks once. */
+static uint32_t lanes_at_once(uint32_t bytes)
+{
+	return bytes < BANK_BYTES ? BANKS : BANKS * BANK_BYTES / bytes;
+}
+
+/* What is aligned meets in all of its banks or in none: they count as one. */
+static uint32_t unit_bytes(const uint32_t *addr, uint32_t lanes, uint32_t bytes)
+{
+	uint32_t all = bytes;
+
+	for (uint32_t l = 0; l < lanes; l++)
+		all |= addr[l];
+	const uint32_t aligned = all & -all;
+
+	return aligned > BANK_BYTES ? aligned : BANK_BYTES;
+}
+
 uint32_t gemm_lds_cycles(const uint32_t *addr, uint32_t lanes, uint32_t bytes)
 {
-	const uint32_t words = bytes < BANK_BYTES ? 1 : bytes / BANK_BYTES;
-	const uint32_t phase = BANKS / words;
+	const uint32_t phase = lanes_at_once(bytes);
+	const uint32_t unit = unit_bytes(addr, lanes, bytes);
+	const uint32_t units = bytes < unit ? 1 : bytes / unit;
+	const uint32_t banks = BANKS * BANK_BYTES / unit;
 	uint32_t cycles = 0;
 
 	for (uint32_t from = 0; from < lanes; from += phase) {
-		uint32_t word[BANKS][BANKS], n[BANKS] = { 0 }, most = 0;
+		uint32_t met[BANKS][BANKS], n[BANKS] = { 0 }, most = 0;
 
-		for (uint32_t k = 0; k < phase * words; k++) {
-			const uint32_t lane = from + k / words;
-			uint32_t w, b, seen = 0;
+		for (uint32_t k = 0; k < phase * units; k++) {
+			const uint32_t lane = from + k / units;
+			uint32_t u, b, seen = 0;
 
 			if (lane >= lanes)
 				break;
-			w = addr[lane] / BANK_BYTES + k % words;
-			b = w % BANKS;
-			while (seen < n[b] && word[b][seen] != w)
+			u = addr[lane] / unit + k % units;
+			b = u % banks;
+			while (seen < n[b] && met[b][seen] != u)
 				seen++;
 			if (seen == n[b])
-				word[b][n[b]++] = w;
+				met[b][n[b]++] = u;
 			most = n[b] > most ? n[b] : most;
 		}
 		cycles += most;
@@ -61,14 +80,33 @@ static uint32_t row_at(const struct gemm_side *s, uint32_t row)
 	return row / s->group * s->pitch + row % s->group * s->plane;
 }
 
+/* Bytes of one store, and how many of them a wave makes for a tile. */
+static uint32_t store_bytes(const struct gemm_plan *p,
+			    const struct gemm_side *s)
+{
+	return p->elem_bytes * (s->stored ? (s->vec < 8 ? s->vec : 8)
+				: s->turn ? s->turn : s->vec);
+}
+
+static uint32_t n_stores(const struct gemm_side *s)
+{
+	return (s->turn ? s->vec : 1) * s->steps;
+}
+
+/* Loads for fragments, of 16 bytes. */
+static uint32_t n_loads(const struct gemm_plan *p, const struct gemm_side *s)
+{
+	return p->slices * GEMM_FRAG * p->elem_bytes / 16 *
+	       (s == &p->b ? p->frags_n : p->frags_m);
+}
+
 /* Cycles of what a wave stores of a tile: of the pitch. */
 static uint32_t store_cycles(const struct gemm_plan *p,
 			     const struct gemm_side *s)
 {
 	const uint32_t eb = p->elem_bytes;
 	const uint32_t units = s->minor / s->vec;
-	const uint32_t wide = s->stored ? (s->vec < 8 ? s->vec : 8) * eb :
-			      (s->turn ? s->turn : s->vec) * eb;
+	const uint32_t wide = store_bytes(p, s);
 	uint32_t at[GEMM_WAVE];
 
 	for (uint32_t l = 0; l < GEMM_WAVE; l++) {
@@ -80,8 +118,7 @@ static uint32_t store_cycles(const struct gemm_plan *p,
 					     eb :
 				     b.major * wide);
 	}
-	return gemm_lds_cycles(at, GEMM_WAVE, wide) * (s->turn ? s->vec : 1) *
-	       s->steps;
+	return gemm_lds_cycles(at, GEMM_WAVE, wide) * n_stores(s);
 }
 
 /*
@@ -92,25 +129,34 @@ static uint32_t load_cycles(const struct gemm_plan *p,
 			    const struct gemm_side *s)
 {
 	const uint32_t eb = p->elem_bytes;
-	const uint32_t loads = p->slices * GEMM_FRAG * eb / 16 *
-			       (s == &p->b ? p->frags_n : p->frags_m);
 	uint32_t at[GEMM_WAVE];
 
 	if (!p->wmma)
 		return 0;
 	for (uint32_t l = 0; l < GEMM_WAVE; l++)
 		at[l] = row_at(s, read_row(l, s == &p->b)) * eb;
-	return gemm_lds_cycles(at, GEMM_WAVE, 16) * loads;
+	return gemm_lds_cycles(at, GEMM_WAVE, 16) * n_loads(p, s);
+}
+
+/* No layout takes fewer cycles than one without a conflict. */
+static uint32_t least_cycles(const struct gemm_plan *p,
+			     const struct gemm_side *s)
+{
+	const uint32_t store = GEMM_WAVE / lanes_at_once(store_bytes(p, s));
+	const uint32_t load = GEMM_WAVE / lanes_at_once(16);
+
+	return store * n_stores(s) + (p->wmma ? load * n_loads(p, s) : 0);
 }
 
 void gemm_lds_pad(const struct gemm_plan *p, struct gemm_side *s, uint32_t row)
 {
 	const uint32_t unit = PAD_BYTES / p->elem_bytes;
 	const uint32_t gaps = s->group > 1 ? PADS : 1;
+	const uint32_t bound = least_cycles(p, s);
 	struct gemm_side best = *s;
 	uint32_t least = UINT32_MAX;
 
-	for (uint32_t pad = 0; pad < PADS; pad++) {
+	for (uint32_t pad = 0; least > bound && pad < PADS; pad++) {
 		s->pitch = row + pad * unit;
 		const uint32_t stores = store_cycles(p, s);
 
