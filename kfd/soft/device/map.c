@@ -111,9 +111,10 @@ void soft_map_remove(struct soft_card *c, uint64_t va)
 	if (i == m->n || m->v[i].va != va)
 		return;
 	soft_map_hold_alone(c->dev);
+	if (m->v[i].flags & SOFT_MEM_EXEC)
+		__atomic_add_fetch(&m->code_epoch, 1, __ATOMIC_RELAXED);
 	memmove(&m->v[i], &m->v[i + 1], (m->n - i - 1) * sizeof(*m->v));
 	m->n--;
-	__atomic_add_fetch(&m->code_epoch, 1, __ATOMIC_RELAXED);
 	soft_map_release_alone(c->dev);
 }
 
