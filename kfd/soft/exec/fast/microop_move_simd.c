@@ -227,12 +227,60 @@ static inline void transpose_4x4(__m512i v[4])
 	v[3] = _mm512_maskz_unpackhi_epi64(0xff, ef, gh);
 }
 
+/* Lane 4 q + b is word q of block b after a transposition, and the reverse. */
+static inline __m512i blocks_to_lanes(__m512i v)
+{
+	const __m512i from = _mm512_set_epi32(15, 11, 7, 3, 14, 10, 6, 2, 13, 9,
+					      5, 1, 12, 8, 4, 0);
+
+	return _mm512_maskz_permutexvar_epi32(ALL16, from, v);
+}
+
+/* Weights that a kernel streams are read once: they are not in the caches. */
+#define AHEAD_BYTES 2048
+
+static inline void load_line_128(const struct soft_move *m)
+{
+	const uint8_t *p = m->host + m->offset[0];
+	__m512i v[4];
+
+	for (int i = 0; i < SOFT_LANES; i += 16, p += 256) {
+		for (int k = 0; k < 4; k++) {
+			__builtin_prefetch(p + 64 * k + AHEAD_BYTES);
+			v[k] = _mm512_loadu_si512(p + 64 * k);
+		}
+		transpose_4x4(v);
+		for (int k = 0; k < 4; k++)
+			_mm512_storeu_si512(m->data + k * SOFT_LANES + i,
+					    blocks_to_lanes(v[k]));
+	}
+}
+
+static inline void store_line_128(const struct soft_move *m)
+{
+	uint8_t *p = m->host + m->offset[0];
+	__m512i v[4];
+
+	for (int i = 0; i < SOFT_LANES; i += 16, p += 256) {
+		for (int k = 0; k < 4; k++)
+			v[k] = blocks_to_lanes(_mm512_loadu_si512(
+				m->data + k * SOFT_LANES + i));
+		transpose_4x4(v);
+		for (int k = 0; k < 4; k++)
+			_mm512_storeu_si512(p + 64 * k, v[k]);
+	}
+}
+
 /* Matrix fragments are the same in both rows of lanes: half the work. */
 static inline void load_fours(const struct soft_move *m)
 {
 	bool twice = lanes_repeat(m->offset);
 	__m512i v[4];
 
+	if (!lanes_off_line(m->offset, 16)) {
+		load_line_128(m);
+		return;
+	}
 	for (int i = 0; i < SOFT_LANES; i += 16) {
 		if (!i || !twice) {
 			for (int k = 0; k < 4; k++)
@@ -250,6 +298,10 @@ static inline void load_fours(const struct soft_move *m)
 
 static inline void store_fours(const struct soft_move *m)
 {
+	if (!lanes_off_line(m->offset, 16)) {
+		store_line_128(m);
+		return;
+	}
 	for (int i = 0; i < SOFT_LANES; i += 16) {
 		const uint32_t *at = m->offset + i;
 		uint8_t *p = m->host;
