@@ -237,7 +237,7 @@ static inline __m512i blocks_to_lanes(__m512i v)
 }
 
 /* Weights that a kernel streams are read once: they are not in the caches. */
-#define AHEAD_BYTES 2048
+#define AHEAD_BYTES 6144
 
 static inline void load_line_128(const struct soft_move *m)
 {
