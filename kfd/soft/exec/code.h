@@ -30,6 +30,13 @@ struct soft_chunk;
 
 #define SOFT_RECENT 4 /* mappings */
 
+/* Where lines of 128 bytes may begin: n bytes from va on. */
+struct soft_line {
+	uint64_t va, n;
+	uintptr_t host; /* of va */
+};
+#define SOFT_LINES 8 /* to load from, and as many to store to */
+
 struct soft_code_cache {
 	struct soft_node **slot; /* [n_slots], open addressing */
 	size_t n_slots, n_used;
@@ -39,6 +46,8 @@ struct soft_code_cache {
 	struct soft_native *native;   /* their host code */
 	struct soft_node *cur;	    /* being executed; NULL while fetching */
 	struct soft_range recent[SOFT_RECENT]; /* found in this slice */
+	struct soft_line line[2][SOFT_LINES];  /* [store][]: some of them */
+	unsigned n_lines; /* microops that were given one */
 	unsigned n_found;
 	bool stale;
 	enum soft_form most;

@@ -437,6 +437,7 @@ void soft_wave_run(struct soft_wave *w, uint64_t max_insts)
 	w->s[ISA_R_NULL] = 0;
 	/* Mappings may have changed since the last time. */
 	memset(c->recent, 0, sizeof(c->recent));
+	memset(c->line, 0, sizeof(c->line));
 	n = find_node(w, c, NULL);
 	while (n) {
 		uint64_t before = w->n_insts;

@@ -19,6 +19,17 @@ static inline bool is_line(const uint32_t *off)
 	return off[0] <= UINT32_MAX - LINE_BYTES && !lanes_off_line(off, 4);
 }
 
+/* For the microop's host code (native_mem.c). */
+static inline uint8_t *keep_line(struct soft_wave *w,
+				 const struct soft_microop *m,
+				 const struct soft_range *r, uint64_t va)
+{
+	*soft_line_of(w->group->code, m) = (struct soft_line){
+		r->va, r->size_bytes - LINE_BYTES + 1, (uintptr_t)r->host
+	};
+	return r->host + (va - r->va);
+}
+
 /* The same bytes in this process; NULL: somewhere else, or unusual. */
 static inline uint8_t *line_in_memory(struct soft_wave *w,
 				      const struct soft_microop *m, uint64_t va)
@@ -29,7 +40,7 @@ static inline uint8_t *line_in_memory(struct soft_wave *w,
 		if (va - r->va < r->size_bytes)
 			return r->size_bytes - (va - r->va) >= LINE_BYTES &&
 			       (r->flags & m->mods[1]) == m->mods[1] ?
-				       r->host + (va - r->va) :
+				       keep_line(w, m, r, va) :
 				       NULL;
 	return NULL;
 }

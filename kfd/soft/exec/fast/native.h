@@ -18,6 +18,14 @@
  * It has two bodies, for EXEC all ones and for any other, which is looked at
  * where it begins.  Whatever writes EXEC is the last one in it.
  *
+ * Loads and stores of lanes that follow each other are part of it
+ * (native_mem.c), and so is DPP where all lanes execute.  For others it leaves
+ * to the microop and is entered again behind that one, by a microop that stands
+ * there:
+ *
+ *	native  v_add_nc_u32  load  native  v_fma_f32  ...
+ *	   `------------------------------------------^
+ *
  * Code is written into pages that are not executable, which then become
  * executable and read only, and stay so.  Each thread has its own.  Where the
  * system refuses that once, nothing more is asked of it: what follows runs as
@@ -38,7 +46,7 @@ struct soft_native {
 	size_t used_bytes, size_bytes;
 };
 
-/* ------------------------------------------------------ native_runs.c ---- */
+/* ------------------------------------------------------ native_fuse.c ---- */
 
 /*
  * The n microops of a superblock, with functions in front of runs where `c`
@@ -46,7 +54,7 @@ struct soft_native {
  * code.  `temp` is where the superblock's temporaries begin.
  */
 struct soft_microop *soft_native_fuse(struct soft_code_cache *c,
-				      const struct soft_microop *m, size_t n,
+				      struct soft_microop *m, size_t n,
 				      const uint8_t *temp);
 void soft_native_free(struct soft_native *pages);
 
@@ -77,6 +85,8 @@ enum soft_host_reg {
 	SOFT_RDI, /* the first: the wave */
 	SOFT_R8,  /* temporaries of the superblock */
 	SOFT_R9,  /* VGPRs of half 1 */
+	SOFT_R10, /* free */
+	SOFT_R11, /* free */
 	SOFT_RIP = 16, /* what follows the instruction */
 };
 
@@ -99,10 +109,11 @@ void soft_host_op_mem(struct buf *code, enum soft_host_op op, int d, int k,
 		      uint8_t imm);
 
 /*
- * Mask registers.  16 lanes from memory; 16 high ones and 16 low ones to 32; a
+ * Mask registers.  16 lanes from memory; these, by way of ecx; 16 high ones and 16 low ones to 32; a
  * or b; those 32 of k that are also set at `exec`, to memory.
  */
 void soft_host_kload16(struct buf *code, int k, struct soft_host_mem m);
+void soft_host_kset16(struct buf *code, int k, uint32_t lanes);
 void soft_host_kunpack(struct buf *code, int k, int high, int low);
 void soft_host_kor(struct buf *code, int k, int a, int b);
 void soft_host_store_mask(struct buf *code, struct soft_host_mem to, int k,
@@ -110,40 +121,164 @@ void soft_host_store_mask(struct buf *code, struct soft_host_mem to, int k,
 
 /*
  * Jumps forward, to be placed by soft_host_here(): where the 16 bits of a mask
- * are not all 0; where a dword in memory is not -1; always.
+ * are not all 0; where a dword in memory is not -1; as flags are.
  */
+enum soft_host_condition { SOFT_HOST_NOT_BELOW = 0x83, SOFT_HOST_ABOVE = 0x87 };
 size_t soft_host_jump_mask(struct buf *code, int k);
+size_t soft_host_jump_if(struct buf *code, enum soft_host_condition c);
 size_t soft_host_jump_not_ones(struct buf *code, struct soft_host_mem m);
 void soft_host_here(struct buf *code, size_t jump);
+/* To code before it. */
+void soft_host_jump_to(struct buf *code, size_t at);
 
 /* Where an SGPR is. */
 struct soft_host_mem soft_host_sgpr(int reg);
 
-/* Opcodes of soft_host_int() besides those of arithmetic. */
+/* Some opcodes of soft_host_int(). */
+#define SOFT_HOST_ADD	0x03u
+#define SOFT_HOST_SUB	0x2bu
+#define SOFT_HOST_CMP	0x3bu
 #define SOFT_HOST_MOV	0x8bu
 #define SOFT_HOST_PUT	0x89u /* memory is written */
 #define SOFT_HOST_IMUL	0x0fafu
 #define SOFT_HOST_CMOVZ 0x0f44u
 
-/* op r32, m; of two bytes if it begins with 0f. */
+/* op r32, m; of two bytes if it begins with 0f.  The same of 64 bits. */
 void soft_host_int(struct buf *code, unsigned op, enum soft_host_reg reg,
 		   struct soft_host_mem m);
-/* The same with a constant: arithmetic and SOFT_HOST_IMUL. */
+void soft_host_int64(struct buf *code, unsigned op, enum soft_host_reg reg,
+		     struct soft_host_mem m);
+/* The same of two registers; `wide`: of 64 bits. */
+void soft_host_int_regs(struct buf *code, unsigned op, bool wide,
+			enum soft_host_reg reg, enum soft_host_reg rm);
+/* Arithmetic with a constant. */
 void soft_host_int_const(struct buf *code, unsigned op, enum soft_host_reg reg,
 			 uint32_t value);
-/* ecx = m shifted by ecx, with flags; `prefix` of shlx, sarx, shrx. */
-void soft_host_shift(struct buf *code, unsigned prefix, struct soft_host_mem m);
+void soft_host_int64_const(struct buf *code, unsigned op,
+			   enum soft_host_reg reg, int32_t value);
+/* 64 bits shifted: SOFT_HOST_SHL or _SHR. */
+#define SOFT_HOST_SHL 4
+#define SOFT_HOST_SHR 5
+void soft_host_shift_const(struct buf *code, unsigned digit,
+			   enum soft_host_reg reg, unsigned by);
+/* rcx = m shifted by ecx, with flags; `prefix` of shlx, sarx, shrx. */
+void soft_host_shift(struct buf *code, unsigned prefix, bool wide,
+		     struct soft_host_mem m);
 /* The carry flag is the bool at m; uses ecx.  The zero flag is set if it is
  * false. */
 void soft_host_carry(struct buf *code, struct soft_host_mem m);
 void soft_host_test_byte(struct buf *code, struct soft_host_mem m);
 
-/* reg = value; reg = *m; reg = value. */
+/* reg = value */
 void soft_host_set32(struct buf *code, enum soft_host_reg reg, uint32_t value);
-void soft_host_load64(struct buf *code, enum soft_host_reg reg,
-		      struct soft_host_mem m);
 void soft_host_set64(struct buf *code, enum soft_host_reg reg, uint64_t value);
 /* Leaves for the microop `skip` behind this one. */
 void soft_host_leave(struct buf *code, size_t skip);
+
+/* ------------------------------------------------------ native_runs.c ---- */
+
+#define SOFT_NATIVE_PAIRS 14 /* of zmm, which hold a vreg */
+
+/* A vreg in registers. */
+struct soft_native_pair {
+	struct soft_host_mem vreg;
+	bool used;
+	unsigned last; /* microop that needed it */
+};
+
+/* Code of one body of a run in the making. */
+struct soft_native_run {
+	struct buf *code;
+	struct soft_code_cache *cache; /* whose waves will run it */
+	const uint8_t *temp;
+	struct soft_native_pair pair[SOFT_NATIVE_PAIRS];
+	unsigned now;
+	bool masked;
+	int half;     /* whose EXEC is in mask registers */
+	size_t first; /* microop at which an instruction with DPP begins, or 0 */
+	uint32_t lanes; /* that it writes */
+	struct buf bail; /* struct soft_native_bail */
+};
+
+/* A jump to be made: to the microop so many behind the run's first. */
+struct soft_native_bail {
+	size_t jump, skip;
+};
+
+/* Where a run is entered again. */
+struct soft_native_entry {
+	size_t before; /* microop of the run */
+	size_t code;
+	size_t label[2]; /* of the bodies: where it goes on */
+	/* What is in registers there if all lanes execute, else nothing. */
+	struct soft_native_pair pair[SOFT_NATIVE_PAIRS];
+};
+
+/* How many microops from the first one on may be one run. */
+size_t soft_native_count(const struct soft_microop *m, size_t n);
+/* Their code; and where else it is entered, behind the caller's entries. */
+void soft_native_emit(struct soft_code_cache *c, struct buf *code,
+		      const uint8_t *temp, const struct soft_microop *m,
+		      size_t n, struct buf *entries);
+
+/* -------------------------------------------------------- native_rows.c ---- */
+
+#define SOFT_NOWHERE -1
+
+/* Does native.def know it, or is it a preparation of operands? */
+bool soft_native_is_row(const struct soft_microop *m);
+/* Of such ones: it fills a temporary, all of its lanes; it writes a mask. */
+bool soft_native_is_preparation(const struct soft_microop *m);
+bool soft_native_makes_mask(const struct soft_microop *m);
+/* `skip`: where it is left for the microop. */
+void soft_native_row(struct soft_native_run *r, const struct soft_microop *m,
+		     size_t skip);
+/* Where a vreg is, and its lanes from 16 i on. */
+struct soft_host_mem soft_native_vreg(const struct soft_native_run *r, int base,
+				      uintptr_t at);
+struct soft_host_mem soft_native_half(struct soft_host_mem vreg, int i);
+
+/* A pair of registers: one that is free; with a vreg; is the vreg from now on.
+ */
+int soft_native_take(struct soft_native_run *r);
+int soft_native_load(struct soft_native_run *r, struct soft_host_mem vreg);
+void soft_native_hold(struct soft_native_run *r, int pair,
+		      struct soft_host_mem vreg);
+void soft_native_store(struct soft_native_run *r, int pair,
+		       struct soft_host_mem vreg);
+/* Leave if the jump is taken. */
+void soft_native_bail(struct soft_native_run *r, size_t jump, size_t skip);
+
+/* Registers besides those of pairs, two zmm each; and masks, of 16 lanes. */
+#define SOFT_PAIR_U 14
+#define SOFT_PAIR_V 15
+enum {
+	SOFT_K_OTHER = 0, /* what no instruction can be masked by */
+	SOFT_K_M = 1,	  /* and 2 */
+	SOFT_K_IN = 3,	  /* and 4 */
+	SOFT_K_EXEC = 5,  /* and 6 */
+	SOFT_K_N = 7,	  /* in use for one row of lanes at a time */
+};
+
+/* Constants in front of the code, which knows them by their offsets. */
+enum soft_native_constant {
+	SOFT_NATIVE_31, SOFT_NATIVE_24_BITS, SOFT_NATIVE_ONES, SOFT_NATIVE_SIGN,
+	SOFT_NATIVE_REST, SOFT_NATIVE_PADDING,
+	SOFT_NATIVE_LINE = 16, /* 32 dwords: 0, 4, 8 ... */
+	SOFT_NATIVE_CONSTANTS = SOFT_NATIVE_LINE + SOFT_LANES,
+};
+
+static inline struct soft_host_mem soft_native_at(int constant)
+{
+	return (struct soft_host_mem){ SOFT_RIP, constant * 4 };
+}
+
+/* ------------------------------------------------------- native_mem.c ---- */
+
+/* Does it move dwords of a wave32?  Only then: */
+bool soft_native_moves(const struct soft_microop *m);
+/* All lanes execute.  If they are no line it leaves to the microop. */
+void soft_native_move(struct soft_native_run *r, const struct soft_microop *m,
+		      size_t skip);
 
 #endif

@@ -131,6 +131,14 @@ void soft_host_kload16(struct buf *code, int k, struct soft_host_mem m)
 	emit_mem(code, k, m, 0);
 }
 
+/* mov ecx, lanes; kmovw k, ecx */
+void soft_host_kset16(struct buf *code, int k, uint32_t lanes)
+{
+	soft_host_set32(code, SOFT_RCX, lanes & 0xffff);
+	emit_vex(code, false, 0, false, 0, 0x92);
+	emit_byte(code, 0xc0 | (unsigned)k << 3 | SOFT_RCX);
+}
+
 void soft_host_kunpack(struct buf *code, int k, int high, int low)
 {
 	emit_vex(code, false, high, true, 0, 0x4b);
@@ -163,6 +171,20 @@ static size_t emit_jump_nonzero(struct buf *code)
 	emit_byte(code, 0x85);
 	emit_dword(code, 0);
 	return code->len;
+}
+
+size_t soft_host_jump_if(struct buf *code, enum soft_host_condition c)
+{
+	emit_byte(code, 0x0f);
+	emit_byte(code, c);
+	emit_dword(code, 0);
+	return code->len;
+}
+
+void soft_host_jump_to(struct buf *code, size_t at)
+{
+	emit_byte(code, 0xe9);
+	emit_dword(code, (uint32_t)(at - code->len - 4));
 }
 
 size_t soft_host_jump_mask(struct buf *code, int k)
@@ -199,13 +221,55 @@ struct soft_host_mem soft_host_sgpr(int reg)
 			  sizeof(uint32_t) * (size_t)reg) };
 }
 
-void soft_host_int(struct buf *code, unsigned op, enum soft_host_reg reg,
-		   struct soft_host_mem m)
+/* REX where it says something, then the opcode. */
+static void emit_opcode(struct buf *code, unsigned op, bool wide, int reg,
+			int rm)
 {
+	unsigned rex = (unsigned)wide << 3 | (reg >> 3 & 1) << 2 |
+		       (rm == SOFT_RIP ? 0 : rm >> 3);
+
+	if (rex)
+		emit_byte(code, 0x40 | rex);
 	if (op >> 8)
 		emit_byte(code, op >> 8);
 	emit_byte(code, op);
+}
+
+void soft_host_int(struct buf *code, unsigned op, enum soft_host_reg reg,
+		   struct soft_host_mem m)
+{
+	emit_opcode(code, op, false, reg, m.base);
 	emit_mem(code, reg, m, 0);
+}
+
+void soft_host_int64(struct buf *code, unsigned op, enum soft_host_reg reg,
+		     struct soft_host_mem m)
+{
+	emit_opcode(code, op, true, reg, m.base);
+	emit_mem(code, reg, m, 0);
+}
+
+void soft_host_int_regs(struct buf *code, unsigned op, bool wide,
+			enum soft_host_reg reg, enum soft_host_reg rm)
+{
+	emit_opcode(code, op, wide, reg, rm);
+	emit_byte(code, 0xc0 | (unsigned)(reg & 7) << 3 | (rm & 7));
+}
+
+void soft_host_int64_const(struct buf *code, unsigned op,
+			   enum soft_host_reg reg, int32_t value)
+{
+	emit_opcode(code, 0x81, true, 0, reg);
+	emit_byte(code, 0xc0 | (op & 0x38) | (reg & 7));
+	emit_dword(code, (uint32_t)value);
+}
+
+void soft_host_shift_const(struct buf *code, unsigned digit,
+			   enum soft_host_reg reg, unsigned by)
+{
+	emit_opcode(code, 0xc1, true, 0, reg);
+	emit_byte(code, 0xc0 | digit << 3 | (reg & 7));
+	emit_byte(code, by);
 }
 
 /* The digit of 81 /digit is where it is in the opcode with two operands. */
@@ -220,16 +284,17 @@ void soft_host_int_const(struct buf *code, unsigned op, enum soft_host_reg reg,
 	emit_dword(code, value);
 }
 
-/* VEX.LZ.0F38.W0 F7 /r; test ecx, ecx */
-void soft_host_shift(struct buf *code, unsigned prefix, struct soft_host_mem m)
+/* VEX.LZ.0F38 F7 /r; test rcx, rcx */
+void soft_host_shift(struct buf *code, unsigned prefix, bool wide,
+		     struct soft_host_mem m)
 {
 	emit_byte(code, 0xc4);
 	emit_byte(code, 0xe2);
-	emit_byte(code, (~(unsigned)SOFT_RCX & 15) << 3 | prefix);
+	emit_byte(code, (unsigned)wide << 7 |
+				(~(unsigned)SOFT_RCX & 15) << 3 | prefix);
 	emit_byte(code, 0xf7);
 	emit_mem(code, SOFT_RCX, m, 0);
-	emit_byte(code, 0x85);
-	emit_byte(code, 0xc0 | SOFT_RCX << 3 | SOFT_RCX);
+	soft_host_int_regs(code, 0x85, wide, SOFT_RCX, SOFT_RCX);
 }
 
 /* mov cl, m; neg cl */
@@ -250,16 +315,10 @@ void soft_host_test_byte(struct buf *code, struct soft_host_mem m)
 
 void soft_host_set32(struct buf *code, enum soft_host_reg reg, uint32_t value)
 {
-	emit_byte(code, 0xb8 | reg);
+	if (reg >> 3)
+		emit_byte(code, 0x40 | reg >> 3);
+	emit_byte(code, 0xb8 | (reg & 7));
 	emit_dword(code, value);
-}
-
-void soft_host_load64(struct buf *code, enum soft_host_reg reg,
-		      struct soft_host_mem m)
-{
-	emit_byte(code, REX_W | (reg >> 3) << 2 | m.base >> 3);
-	emit_byte(code, 0x8b);
-	emit_mem(code, reg, m, 0);
 }
 
 void soft_host_set64(struct buf *code, enum soft_host_reg reg, uint64_t value)
@@ -275,10 +334,8 @@ void soft_host_leave(struct buf *code, size_t skip)
 	emit_byte(code, 0xc5);
 	emit_byte(code, 0xf8);
 	emit_byte(code, 0x77);
-	emit_byte(code, REX_W);
-	emit_byte(code, 0x81);
-	emit_byte(code, 0xc0 | SOFT_RSI);
-	emit_dword(code, (uint32_t)(skip * sizeof(struct soft_microop)));
+	soft_host_int64_const(code, SOFT_HOST_ADD, SOFT_RSI,
+			      (int32_t)(skip * sizeof(struct soft_microop)));
 	emit_byte(code, 0xff);
 	emit_byte(code, 0x20 | SOFT_RSI);
 }

@@ -194,6 +194,14 @@ enum soft_where {
 bool soft_translate_scalar_load(struct soft_translator *t,
 				const struct soft_uop *u);
 
+/* What a microop's host code looks at: mask_out says which (native_mem.c). */
+static inline struct soft_line *soft_line_of(struct soft_code_cache *c,
+					     const struct soft_microop *m)
+{
+	return &c->line[(m->mods[1] & SOFT_MEM_WRITE) != 0]
+		       [m->mask_out % SOFT_LINES];
+}
+
 /* microop_mem_simd.c and microop_move_simd.c. */
 struct soft_mem_microops {
 	/* mods[0] dwords at SGPR pair c plus imm plus SGPR mask_in, to d. */

@@ -1,0 +1,169 @@
+/*
+ * kfd/soft/exec/fast/native_fuse.c - superblocks with functions of the host,
+ * and the pages that these are in.
+ */
+#include <stdlib.h>
+#include <sys/mman.h>
+
+#include "kfd/soft/exec/fast/native.h"
+
+static const uint32_t constant[SOFT_NATIVE_CONSTANTS] = {
+	[SOFT_NATIVE_31] = 31,
+	[SOFT_NATIVE_24_BITS] = 0xffffff,
+	[SOFT_NATIVE_ONES] = ~0u,
+	[SOFT_NATIVE_SIGN] = 0x80000000,
+	[SOFT_NATIVE_REST] = 0x7fffffff,
+#define L4(i) 4 * (i), 4 * (i) + 4, 4 * (i) + 8, 4 * (i) + 12
+	[SOFT_NATIVE_LINE] = L4(0), L4(4), L4(8), L4(12), L4(16), L4(20),
+			     L4(24), L4(28),
+#undef L4
+};
+
+/* --------------------------------------------------------------- pages ---- */
+
+#define PAGES_BYTES ((size_t)256 << 10)
+#define PAGE	    ((size_t)4096)
+#define LINE	    ((size_t)64)
+
+static size_t round_up(size_t n, size_t unit)
+{
+	return (n + unit - 1) & ~(unit - 1);
+}
+
+static struct soft_native *add_pages(struct soft_native **pages, size_t bytes)
+{
+	size_t size = bytes > PAGES_BYTES ? round_up(bytes, PAGE) : PAGES_BYTES;
+	void *p = mmap(NULL, size, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct soft_native *n;
+
+	if (p == MAP_FAILED)
+		return NULL;
+	n = xcalloc(1, sizeof(*n));
+	*n = (struct soft_native){ .older = *pages, .code = p,
+				   .size_bytes = size };
+	*pages = n;
+	return n;
+}
+
+/*
+ * Where more code goes: into pages that have none yet, since what is executable
+ * stays so.  It begins in its first page where the last one's ended: all at
+ * the same offset would meet in the same sets of the caches.
+ */
+static size_t next_offset(const struct soft_native *n)
+{
+	return round_up(n->used_bytes, PAGE) + n->used_bytes % PAGE;
+}
+
+/* Where the code now is; NULL: the system does not want it. */
+static uint8_t *add_code(struct soft_native **pages, const struct buf *code)
+{
+	struct soft_native *n = *pages;
+	size_t at, first;
+
+	if (!n || next_offset(n) + code->len > n->size_bytes)
+		n = add_pages(pages, code->len);
+	if (!n)
+		return NULL;
+	at = next_offset(n);
+	first = at - at % PAGE;
+	memcpy(n->code + at, code->data, code->len);
+	n->used_bytes = round_up(at + code->len, LINE);
+	if (mprotect(n->code + first, round_up(at + code->len, PAGE) - first,
+		     PROT_READ | PROT_EXEC))
+		return NULL;
+	return n->code + at;
+}
+
+void soft_native_free(struct soft_native *n)
+{
+	while (n) {
+		struct soft_native *older = n->older;
+
+		munmap(n->code, n->size_bytes);
+		free(n);
+		n = older;
+	}
+}
+
+/* ---------------------------------------------------------------- fuse ---- */
+
+/* One that is a function: `b` says where its code is. */
+static void add_native(struct buf *out, size_t code,
+		       const struct soft_microop *next)
+{
+	const struct soft_microop m = { .b = code, .u = next->u,
+					.left = next->left };
+
+	buf_add(out, &m, sizeof(m));
+}
+
+/* A run, and a microop before it and wherever it is entered. */
+static void add_run(struct soft_code_cache *c, struct buf *out,
+		    struct buf *code, struct soft_microop *m, size_t n,
+		    const uint8_t *temp)
+{
+	const struct soft_native_entry *e, *end;
+	struct buf entries = { 0 };
+
+	for (size_t i = 0; i < n; i++)
+		if (soft_native_moves(&m[i]))
+			m[i].mask_out = c->n_lines++ % SOFT_LINES;
+	add_native(out, code->len, m);
+	soft_native_emit(c, code, temp, m, n, &entries);
+	e = (const struct soft_native_entry *)(const void *)entries.data;
+	end = e + entries.len / sizeof(*e);
+	for (size_t i = 0; i < n; i++) {
+		if (e < end && e->before == i)
+			add_native(out, e++->code, &m[i]);
+		buf_add(out, m + i, sizeof(*m));
+	}
+	buf_fini(&entries);
+}
+
+static void add_runs(struct soft_code_cache *c, struct buf *out,
+		     struct buf *code, struct soft_microop *m, size_t n,
+		     const uint8_t *temp)
+{
+	for (size_t i = 0; i < n;) {
+		size_t run = soft_native_count(m + i, n - i);
+
+		if (run >= SOFT_NATIVE_LEAST)
+			add_run(c, out, code, m + i, run, temp);
+		else
+			buf_add(out, m + i, (run ? run : 1) * sizeof(*m));
+		i += run ? run : 1;
+	}
+}
+
+struct soft_microop *soft_native_fuse(struct soft_code_cache *c,
+				      struct soft_microop *m, size_t n,
+				      const uint8_t *temp)
+{
+	struct buf out = { 0 }, code = { 0 };
+	struct soft_microop *all;
+	uint8_t *at = NULL;
+
+	if (c->most == SOFT_HOST_CODE && soft_simd() == &soft_simd_v4) {
+		buf_add(&code, constant, sizeof(constant));
+		add_runs(c, &out, &code, m, n, temp);
+	}
+	if (out.len > n * sizeof(*m)) {
+		at = add_code(&c->native, &code);
+		if (!at)
+			soft_code_cache_limit(c, SOFT_MICROOPS);
+	}
+	if (at) {
+		n = out.len / sizeof(*m);
+		m = (struct soft_microop *)(void *)out.data;
+	}
+	all = xaligned(64, n * sizeof(*m));
+	memcpy(all, m, n * sizeof(*m));
+	for (size_t i = 0; i < n; i++)
+		if (!all[i].fn)
+			all[i].fn = (soft_microop_fn *)(void *)(at + all[i].b);
+	buf_fini(&out);
+	buf_fini(&code);
+	return all;
+}
