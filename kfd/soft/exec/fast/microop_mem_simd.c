@@ -338,12 +338,40 @@ static inline uint64_t apply_atomic(const struct soft_wave *w,
 	return old;
 }
 
+/* An addition of floats that sums of NaN and tiny ones are none of. */
+static inline bool is_odd_sum(uint32_t u)
+{
+	const uint32_t size = u & 0x7fffffff;
+
+	return size > 0x7f800000 || (size < 0x00800000 && size);
+}
+
+/* All lanes at once; the usual ones as vector code. */
+static inline void apply_lanes(const struct soft_wave *w, soft_atomic_fn *fn,
+			       const uint32_t *old, const uint32_t *a,
+			       uint32_t *r)
+{
+	uint32_t odd = fn != soft_atomic_add_f32_mem;
+
+	if (fn == soft_atomic_add_32) {
+		LANES(i) r[i] = old[i] + a[i];
+		return;
+	}
+	LANES(i)
+	r[i] = f32_bits(f32_value(soft_flush_f32(old[i])) +
+			f32_value(soft_flush_f32(a[i])));
+	LANES(i) odd |= is_odd_sum(r[i]);
+	if (odd)
+		LANES(i) r[i] = apply_32(w, fn, old[i], a[i]);
+}
+
 #define AT_ONCE 4 /* dwords that the host exchanges atomically */
 typedef unsigned __int128 dwords4;
 
 /* Lanes i to i + 3, whose dwords follow each other from p on. */
-static inline void modify_four(const struct soft_wave *w, soft_atomic_fn *fn,
-			       uint8_t *p, const uint32_t *a, uint32_t *old)
+static __attribute__((noinline)) void
+modify_four(const struct soft_wave *w, soft_atomic_fn *fn, uint8_t *p,
+	    const uint32_t *a, uint32_t *old)
 {
 	dwords4 *at = (dwords4 *)(void *)p, was, is, will;
 	uint32_t v[AT_ONCE];
@@ -359,6 +387,74 @@ static inline void modify_four(const struct soft_wave *w, soft_atomic_fn *fn,
 	} while (is != was);
 }
 
+/* All lanes, whose dwords follow each other from p on. */
+static inline void modify_line(const struct soft_wave *w, soft_atomic_fn *fn,
+			       uint8_t *p, const uint32_t *a, uint32_t *old)
+{
+	_Alignas(64) uint32_t new[SOFT_LANES];
+
+	memcpy(old, p, SOFT_VREG_BYTES);
+	apply_lanes(w, fn, old, a, new);
+	for (int i = 0; i < SOFT_LANES; i += AT_ONCE) {
+		dwords4 *at = (dwords4 *)(void *)(p + 4 * i), was, will;
+
+		memcpy(&was, old + i, sizeof(was));
+		memcpy(&will, new + i, sizeof(will));
+		/* Somebody else was here meanwhile. */
+		if (__builtin_expect(!__sync_bool_compare_and_swap(at, was,
+								   will), 0))
+			modify_four(w, fn, p + 4 * i, a + i, old + i);
+	}
+}
+
+/* Sums of v and the lanes so far, in their order: what each one finds. */
+static inline uint32_t add_in_order(uint32_t v, const uint32_t *a,
+				    uint32_t exec, uint32_t *old)
+{
+	if (exec == ~0u)
+		for (int i = 0; i < SOFT_LANES; i++) {
+			old[i] = v;
+			v += a[i];
+		}
+	else
+		FOR_LANES(i, exec)
+		{
+			old[i] = v;
+			v += a[i];
+		}
+	return v;
+}
+
+/* The same of floats; false: it is not so simple. */
+static inline bool add_floats_in_order(uint32_t *v, const uint32_t *a,
+				       uint32_t *old)
+{
+	_Alignas(64) uint32_t sum[SOFT_LANES], by[SOFT_LANES];
+	uint32_t first = soft_flush_f32(*v), odd = 0;
+	float f = f32_value(first);
+
+	LANES(i) by[i] = soft_flush_f32(a[i]);
+	for (int i = 0; i < SOFT_LANES; i++) {
+		f += f32_value(by[i]);
+		sum[i] = f32_bits(f);
+	}
+	LANES(i) odd |= is_odd_sum(sum[i]);
+	if (odd)
+		return false;
+	old[0] = *v;
+	memcpy(old + 1, sum, SOFT_VREG_BYTES - sizeof(*old));
+	*v = sum[SOFT_LANES - 1];
+	return true;
+}
+
+static inline uint32_t sum_of(const uint32_t *a, uint32_t exec)
+{
+	uint32_t sum = 0;
+
+	LANES(i) sum += exec & soft_lane_bit[i] ? a[i] : 0;
+	return sum;
+}
+
 /* All lanes that execute at one dword: one after the other, seen at once. */
 static inline void modify_one(const struct soft_wave *w, soft_atomic_fn *fn,
 			      uint8_t *p, const uint32_t *a, uint32_t exec,
@@ -366,14 +462,18 @@ static inline void modify_one(const struct soft_wave *w, soft_atomic_fn *fn,
 {
 	uint32_t *at = (uint32_t *)(void *)p;
 	uint32_t was = __atomic_load_n(at, __ATOMIC_RELAXED), v;
+	const bool floats = fn == soft_atomic_add_f32_mem && exec == ~0u;
 
 	do {
 		v = was;
-		FOR_LANES(i, exec)
-		{
-			old[i] = v;
-			v = apply_32(w, fn, v, a[i]);
-		}
+		if (fn == soft_atomic_add_32)
+			v = add_in_order(v, a, exec, old);
+		else if (!floats || !add_floats_in_order(&v, a, old))
+			FOR_LANES(i, exec)
+			{
+				old[i] = v;
+				v = apply_32(w, fn, v, a[i]);
+			}
 	} while (!__atomic_compare_exchange_n(at, &was, v, true,
 					      __ATOMIC_SEQ_CST,
 					      __ATOMIC_RELAXED));
@@ -381,17 +481,21 @@ static inline void modify_one(const struct soft_wave *w, soft_atomic_fn *fn,
 
 /* Memory: as few exchanges of the host as there can be. */
 static inline void modify_memory(const struct soft_wave *w, soft_atomic_fn *fn,
-				 const struct soft_move *m, uint32_t *old)
+				 const struct soft_move *m, bool returns,
+				 uint32_t *old)
 {
 	const uint32_t first = m->offset[__builtin_ctz(m->exec)];
+	const bool one = !(lanes_differ(m->offset, first) & m->exec);
 	uint8_t *p = m->host + first;
 
-	if (!(lanes_differ(m->offset, first) & m->exec)) {
+	if (one && fn == soft_atomic_add_32 && !returns) {
+		__atomic_fetch_add((uint32_t *)(void *)p,
+				   sum_of(m->data, m->exec), __ATOMIC_SEQ_CST);
+	} else if (one) {
 		modify_one(w, fn, p, m->data, m->exec, old);
 	} else if (m->exec == ~0u && !((uintptr_t)p % sizeof(dwords4)) &&
 		   !lanes_off_line(m->offset, 4)) {
-		for (int i = 0; i < SOFT_LANES; i += AT_ONCE)
-			modify_four(w, fn, p + 4 * i, m->data + i, old + i);
+		modify_line(w, fn, p, m->data, old);
 	} else {
 		FOR_LANES(i, m->exec)
 		old[i] = (uint32_t)apply_atomic(
@@ -429,7 +533,7 @@ static inline void modify_32(struct soft_wave *w, const struct soft_microop *m,
 	if (lds)
 		modify_lds(w, fn, &p->m, old);
 	else
-		modify_memory(w, fn, &p->m, old);
+		modify_memory(w, fn, &p->m, m->mods[2], old);
 	if (m->mods[2])
 		soft_put_vreg((uint32_t *)base[h] + m->mask_in * SOFT_LANES,
 			      old, p->m.exec);
