@@ -61,20 +61,36 @@ enum wmma_from {
 	WMMA_FROMS
 };
 
+/* Row r of C or D, whose first register is at `at`. */
+static inline uint32_t *soft_wmma_row(const uintptr_t *base, uintptr_t at,
+				      int r, bool wide)
+{
+	int half = wide ? r >> 1 & 1 : 0, reg = wide ? r >> 2 : r >> 1;
+
+	return (uint32_t *)(base[half] + at) + reg * SOFT_LANES +
+	       (r & 1) * WMMA_N;
+}
+
 /*
  * Microops of what has no modifiers but the signs of integers.  from[] turns
  * the registers at vreg a into 16 x 16 floats at c, [k][row or column], or into
  * 8 x 16 pairs of halves.  sum[type of C and D, integers: WMMA_IU8][wave64] has
  * such at a and b, C and D at vregs c and d, their halves imm bits up, and
  * leaves it to the handler if a sum is a NaN.  NULL: not on such hosts.
+ *
+ * `bytes` has those of integers for hosts with AVX-512 VNNI: they make 4 x 16
+ * words of four bytes, and want to know by mods[0] and mods[1] whether those of
+ * A and B are signed.
  */
 struct soft_wmma_microops {
 	soft_microop_fn *from[WMMA_FROMS];
 	soft_microop_fn *sum[WMMA_F32 + 1][2];
+	const struct soft_wmma_microops *bytes;
 };
 
 #ifdef SIMD_LEVEL
 extern const struct soft_wmma_microops SIMD(soft_wmma_microops);
+extern const struct soft_wmma_microops SIMD(soft_wmma_bytes);
 soft_wmma_fn SIMD(soft_wmma_float), SIMD(soft_wmma_int);
 #endif
 

@@ -261,6 +261,12 @@ static void multiply_any(const float (*a)[WMMA_N], const float (*b)[WMMA_N],
 /* ------------------------------------------------------------ microops ---- */
 
 #if defined(__AVX512BW__)
+#define SOFT_WMMA_BYTES &SIMD(soft_wmma_bytes)
+#else
+#define SOFT_WMMA_BYTES NULL
+#endif
+
+#if defined(__AVX512BW__)
 /* Two rows of halves, which alternate, as floats. */
 static inline void rows_f16(const uint32_t *vreg, float (*f)[WMMA_N])
 {
@@ -301,16 +307,6 @@ static inline void rows_bf16(const uint32_t *vreg, float (*f)[WMMA_N])
 #endif
 
 #if defined(__FMA__)
-/* Row r of C or D, whose first register is at `at`: see wmma.h. */
-static inline uint32_t *acc_row(const uintptr_t *base, uintptr_t at, int r,
-				bool wide)
-{
-	int half = wide ? r >> 1 & 1 : 0, reg = wide ? r >> 2 : r >> 1;
-
-	return (uint32_t *)(base[half] + at) + reg * SOFT_LANES +
-	       (r & 1) * WMMA_N;
-}
-
 static void microop_from_f16(struct soft_wave *w, const struct soft_microop *m,
 			     const uintptr_t *base)
 {
@@ -379,12 +375,12 @@ ALWAYS bool wmma_floats(const struct soft_wave *w, const struct soft_microop *m,
 		return add_products(a, b, (const float *)(base[0] + m->c),
 				    (float *)(base[0] + m->d), false);
 	for (int r = 0; r < WMMA_N; r++)
-		row_load(acc, acc_row(base, m->c, r, wide), x.shift, c[r]);
+		row_load(acc, soft_wmma_row(base, m->c, r, wide), x.shift, c[r]);
 	if ((acc == WMMA_F16 && soft_ovfl16(w->mode)) ||
 	    !add_products(a, b, c[0], c[0], false))
 		return false;
 	for (int r = 0; r < WMMA_N; r++)
-		row_store(&x, c[r], acc_row(base, m->d, r, wide));
+		row_store(&x, c[r], soft_wmma_row(base, m->d, r, wide));
 	return true;
 }
 
@@ -397,9 +393,9 @@ ALWAYS bool wmma_ints(const struct soft_wave *w, const struct soft_microop *m,
 
 	(void)w, (void)acc;
 	for (int r = 0; r < WMMA_N; r++) {
-		const soft_piece *c = (soft_piece *)acc_row(base, m->c, r,
+		const soft_piece *c = (soft_piece *)soft_wmma_row(base, m->c, r,
 							    wide);
-		soft_piece *d = (soft_piece *)acc_row(base, m->d, r, wide);
+		soft_piece *d = (soft_piece *)soft_wmma_row(base, m->d, r, wide);
 
 		for (int i = 0; i < ROW_PIECES; i++) {
 			piece_u even = (piece_u)c[i], odd = { 0 };
@@ -452,10 +448,12 @@ const struct soft_wmma_microops SIMD(soft_wmma_microops) = {
 #define ENTRY(name, sums, acc) \
 	[acc] = { microop_##name##_0, microop_##name##_1 },
 	.sum = { EACH_WMMA(ENTRY) },
+	.bytes = SOFT_WMMA_BYTES,
 };
 #else
-const struct soft_wmma_microops SIMD(soft_wmma_microops) = { { NULL },
-								 { { NULL } } };
+const struct soft_wmma_microops SIMD(soft_wmma_microops) = {
+	.bytes = SOFT_WMMA_BYTES,
+};
 #endif
 
 /* ----------------------------------------------------------- any float ---- */

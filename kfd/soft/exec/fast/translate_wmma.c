@@ -32,6 +32,20 @@ static enum wmma_from fragment_kind(const struct wmma *m,
 				    WMMA_FROM_U4 + is_signed;
 }
 
+/* The microops of a type. */
+static const struct soft_wmma_microops *
+find_microops(const struct soft_translator *t, enum wmma_type in)
+{
+	const struct soft_wmma_microops *all = t->simd->wmma;
+	const bool ints = in == WMMA_IU8 || in == WMMA_IU4;
+
+#if defined(__x86_64__)
+	if (ints && all->bytes && __builtin_cpu_supports("avx512vnni"))
+		return all->bytes;
+#endif
+	return all;
+}
+
 /* The fragment of an operand, made into what sums want; NULL: no room. */
 static uint8_t *find_fragment(struct soft_translator *t,
 			      const struct soft_uop *u,
@@ -58,7 +72,8 @@ static uint8_t *find_fragment(struct soft_translator *t,
 		t->n_fragments++;
 	}
 	if (!t->fragment[i].valid) {
-		m = soft_translator_emit(t, t->simd->wmma->from[kind], u);
+		m = soft_translator_emit(t, find_microops(t, w->in)->from[kind],
+					 u);
 		m->a = (uintptr_t)o->reg * SOFT_VREG_BYTES;
 		m->c = (uintptr_t)t->fragment[i].vreg;
 		t->fragment[i].valid = true;
@@ -117,11 +132,13 @@ bool soft_translate_wmma(struct soft_translator *t, const struct soft_uop *u)
 		return false;
 	}
 	m = soft_translator_emit(
-		t, t->simd->wmma->sum[sum_type(&w)][t->wide], u);
+		t, find_microops(t, w.in)->sum[sum_type(&w)][t->wide], u);
 	m->a = (uintptr_t)a;
 	m->b = (uintptr_t)b;
 	m->c = o[3].reg * SOFT_VREG_BYTES;
 	m->d = o[0].reg * SOFT_VREG_BYTES;
 	m->imm = (uint32_t)w.shift;
+	m->mods[0] = o[1].mods & ISA_M_NEG;
+	m->mods[1] = o[2].mods & ISA_M_NEG;
 	return true;
 }
