@@ -21,9 +21,10 @@ struct soft_node {
 	struct soft_node *next;	    /* at next_pc, once it was executed */
 	struct soft_node *jump;	    /* where it went last otherwise */
 	struct soft_superblock *fast; /* from here on, or NULL */
-	uint32_t n_runs;	    /* executed one by one so often */
+	uint32_t n_entries; /* executed so often, and not the one before it */
 	int n_vgprs;		    /* the highest VGPR it names, plus 1 */
 	bool sound;		    /* an instruction that is executed */
+	bool branches; /* looks at or moves the PC, or ends the wave */
 };
 
 struct soft_chunk;

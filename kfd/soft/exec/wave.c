@@ -280,6 +280,8 @@ static void decode_node(struct soft_node *n, const uint8_t *code, uint64_t size,
 			n->u.fn = run_unsupported;
 		else
 			n->n_vgprs = highest_vgpr(&n->u.in), n->sound = true;
+		n->branches = soft_control_handler(&n->u.in) &&
+			      !soft_control_is_nothing(&n->u.in);
 	}
 	n->next_pc = n->pc + n->u.in.size_bytes;
 }
@@ -355,8 +357,12 @@ follow_link(struct soft_wave *w, struct soft_code_cache *c, struct soft_node *n)
 	return find_node(w, c, n);
 }
 
+/*
+ * `entered`: not from the instruction before it.  Only what is entered often
+ * becomes the top of a superblock, which then holds those behind it, too.
+ */
 static void run_one(struct soft_wave *w, struct soft_code_cache *c,
-		    struct soft_node *n)
+		    struct soft_node *n, bool entered)
 {
 	c->cur = n;
 	w->pc = n->next_pc;
@@ -365,7 +371,7 @@ static void run_one(struct soft_wave *w, struct soft_code_cache *c,
 		too_few_vgprs(w, n);
 	else
 		n->u.fn(w, &n->u);
-	if (++n->n_runs == SOFT_HOT_AFTER && c->cur == n &&
+	if (entered && ++n->n_entries == SOFT_HOT_AFTER && c->cur == n &&
 	    c->most != SOFT_HANDLERS)
 		soft_superblock_translate(c, n, w->mode);
 }
@@ -377,7 +383,7 @@ static void run_watched(struct soft_wave *w, struct soft_code_cache *c,
 	const bool sound = n->sound && n->n_vgprs <= w->n_vgprs;
 	const uint32_t match = sound ? soft_watch_match(w, &n->u) : 0;
 
-	run_one(w, c, n);
+	run_one(w, c, n, true);
 	if (!match || w->state != SOFT_READY)
 		return;
 	w->trapsts |= match;
@@ -419,7 +425,7 @@ static void run_seen(struct soft_wave *w, struct soft_code_cache *c,
 	if (watched)
 		run_watched(w, c, n);
 	else
-		run_one(w, c, n);
+		run_one(w, c, n, true);
 	if (conditional)
 		counts[w->pc == behind ? SOFT_COUNT_NOT_TAKEN :
 					 SOFT_COUNT_TAKEN]++;
@@ -432,6 +438,10 @@ void soft_wave_run(struct soft_wave *w, uint64_t max_insts)
 	const bool seen = watched || w->group->counts;
 	struct soft_node *n;
 
+	/* A superblock that would have to be cut is for the next slice. */
+	const bool whole = max_insts >= SOFT_SUPERBLOCK_INSTS;
+	bool entered = true;
+
 	if (w->state != SOFT_READY || max_insts == 0)
 		return;
 	w->s[ISA_R_NULL] = 0;
@@ -441,16 +451,22 @@ void soft_wave_run(struct soft_wave *w, uint64_t max_insts)
 	n = find_node(w, c, NULL);
 	while (n) {
 		uint64_t before = w->n_insts;
+		bool fast = false;
 
-		if (seen)
+		if (seen) {
 			run_seen(w, c, n, watched);
-		else if (soft_superblock_fits(n->fast, w, max_insts))
+		} else if (soft_superblock_fits(n->fast, w, max_insts)) {
 			n = soft_superblock_run(n->fast, w, c);
-		else
-			run_one(w, c, n);
+			fast = true;
+		} else if (whole && n->fast && n->fast->n_insts > max_insts) {
+			break;
+		} else {
+			run_one(w, c, n, entered);
+		}
 		max_insts -= w->n_insts - before;
 		if (w->state != SOFT_READY || max_insts == 0)
 			break;
+		entered = fast || w->pc != n->next_pc || n->branches;
 		n = follow_link(w, c, n);
 	}
 	c->cur = NULL;

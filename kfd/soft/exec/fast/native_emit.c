@@ -26,16 +26,22 @@ static bool has_imm(enum soft_host_op op)
 	return h->map == 3 || h->shape == SHIFT || op == SOFT_HOST_CMPPS;
 }
 
+/* There is mostly room; the byte behind the last one is buf's. */
 static void emit_byte(struct buf *code, unsigned b)
 {
-	uint8_t byte = (uint8_t)b;
+	char byte = (char)b;
 
+	if (code->len + 2 <= code->cap) {
+		code->data[code->len++] = byte;
+		return;
+	}
 	buf_add(code, &byte, 1);
 }
 
 static void emit_dword(struct buf *code, uint32_t v)
 {
-	buf_add(code, &v, sizeof(v));
+	for (int i = 0; i < 32; i += 8)
+		emit_byte(code, v >> i & 0xff);
 }
 
 /* ModRM and what follows; a SIB byte is never needed. */

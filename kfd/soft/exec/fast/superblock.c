@@ -146,13 +146,6 @@ static void translate_inst(struct soft_translator *t, struct soft_node *n)
 	forget_scalars(t);
 }
 
-/* Branches and whatever else looks at or moves the PC, or ends the wave. */
-static bool is_branch(const struct soft_node *n)
-{
-	return soft_control_handler(&n->u.in) &&
-	       !soft_control_is_nothing(&n->u.in);
-}
-
 static struct soft_node *translate_all(struct soft_translator *t,
 				       struct soft_node *n, int *n_vgprs)
 {
@@ -162,7 +155,7 @@ static struct soft_node *translate_all(struct soft_translator *t,
 		last = n;
 		t->n_insts++;
 		*n_vgprs = n->n_vgprs > *n_vgprs ? n->n_vgprs : *n_vgprs;
-		if (is_branch(n)) {
+		if (n->branches) {
 			soft_translator_emit(t, run_last, &n->u);
 			return n;
 		}
