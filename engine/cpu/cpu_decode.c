@@ -5,51 +5,120 @@
  * repeated by every thread rather than shared.  Rows of weights are dealt out
  * dynamically, so that nobody waits for a thread whose memory is slower at the
  * moment; the thread that completes the rows of a key-value head attends with
- * it.  Four barriers remain per layer.
+ * it, where that has one run of positions.  Where there are more, runs are dealt
+ * out, too, behind a barrier of their own: the fifth of a layer.  A run's sums
+ * do not depend on who makes them, and are put together in order.
  */
 #include <math.h>
 #include <string.h>
 
 #include "engine/cpu/cpu_int.h"
 
-/* Positions of an int8 cache that are widened at once. */
-#define WIDENED 64
+/* ---- attention ---- */
 
-/* The query heads of one key-value head, for one token. */
-static void attend_head(struct worker *w, uint32_t layer, uint32_t n,
-			uint32_t kv)
+void cpu_decode_init(struct cpu *s)
+{
+	for (uint32_t n = 0; n < s->p->n; n++) {
+		uint32_t runs = s->p->position[n] / s->cache.run + 1;
+		s->item[n + 1] = s->item[n] + runs * s->m->config.kv_heads;
+	}
+}
+
+/* Are there more items than heads, so that they are shared by themselves? */
+static bool is_deep(const struct cpu *s)
+{
+	return s->item[s->p->n] > s->p->n * s->m->config.kv_heads;
+}
+
+/* What one run of positions adds to the query heads of a key-value head. */
+static void attend_run(struct worker *w, uint32_t layer, uint32_t n,
+		       uint32_t kv, uint32_t run)
 {
 	struct cpu *s = w->s;
 	const struct qwen_config *c = &s->m->config;
 	const struct qwen_kernels *k = s->m->kernels;
-	uint32_t per = c->heads / c->kv_heads, d = c->head_dim;
-	uint32_t length = s->p->position[n] + 1;
-	uint32_t step = s->cache.type == QWEN_W_INT8 ? WIDENED : length;
-	size_t at =
-		qwen_cache_at(&s->cache, layer, s->p->token[n].sequence, kv, 0);
-	float *q = s->q + ((size_t)n * c->heads + kv * per) * d;
-	float *a = s->a + ((size_t)n * c->heads + kv * per) * d;
+	const uint32_t per = c->heads / c->kv_heads, d = c->head_dim;
+	const uint32_t left = s->p->position[n] + 1 - run * s->cache.run;
+	const uint32_t some = left < s->cache.run ? left : s->cache.run;
+	const size_t item = s->item[n] + (size_t)run * c->kv_heads + kv;
+	struct qwen_place p = { QWEN_KEYS, layer, s->p->token[n].sequence, kv };
+	float *sums = s->sums + item * per * d;
 	float scale = (float)(1 / sqrt(d));
-	float *wide = cpu_space(w, (size_t)WIDENED * d);
 
-	for (uint32_t p = 0; p < length; p += step) {
-		uint32_t some = length - p < step ? length - p : step;
-		struct qwen_matrix m = qwen_cache_rows(&s->cache, s->cache.key,
-						       at + p, some, wide);
-		k->product(&m, 0, some, q, d, per, w->score + p, length, false);
+	struct qwen_matrix m = qwen_cache_rows(&s->cache, &p, run, some);
+	k->scores(&m, s->q + ((size_t)n * c->heads + kv * per) * d, per,
+		  w->score, QWEN_RUN);
+	for (uint32_t h = 0; h < per; h++) {
+		float *score = w->score + h * QWEN_RUN;
+		struct part *part = &s->part[item * per + h];
+		for (uint32_t i = 0; i < some; i++)
+			score[i] *= scale;
+		part->top = k->largest(score, some);
+		part->sum = k->exp_sum(score, some, part->top);
 	}
-	for (size_t i = 0; i < (size_t)per * length; i++)
-		w->score[i] *= scale;
+	memset(sums, 0, (size_t)per * d * sizeof(*sums));
+	p.part = QWEN_VALUES;
+	m = qwen_cache_rows(&s->cache, &p, run, some);
+	k->mix(&m, w->score, QWEN_RUN, per, sums);
+}
+
+/* All runs of one query head into its result, in their order. */
+static void merge_runs(const struct cpu *s, uint32_t n, uint32_t head)
+{
+	const struct qwen_config *c = &s->m->config;
+	const uint32_t per = c->heads / c->kv_heads, d = c->head_dim;
+	const uint32_t runs = s->p->position[n] / s->cache.run + 1;
+	size_t at = ((size_t)s->item[n] + head / per) * per + head % per;
+	float *a = s->a + ((size_t)n * c->heads + head) * d;
+	const struct part *part = &s->part[at];
+	float top = part->top;
+	double sum = 0;
+
+	for (uint32_t r = 1; r < runs; r++)
+		top = fmaxf(top, part[(size_t)r * c->heads].top);
+	memset(a, 0, d * sizeof(*a));
+	for (uint32_t r = 0; r < runs; r++, at += c->heads, part += c->heads) {
+		float share = expf(part->top - top);
+		sum += share * part->sum;
+		s->m->kernels->axpy(share, s->sums + at * d, a, d);
+	}
+	for (uint32_t i = 0; i < d; i++)
+		a[i] *= (float)(1 / sum);
+}
+
+/* A run that is done; who has done a head's last puts them together. */
+static void run_done(struct cpu *s, uint32_t n, uint32_t kv)
+{
+	const struct qwen_config *c = &s->m->config;
+	const uint32_t per = c->heads / c->kv_heads;
+	_Atomic uint32_t *there = &s->there[n * c->kv_heads + kv];
+
+	if (atomic_fetch_add(there, 1) < s->p->position[n] / s->cache.run)
+		return;
+	*there = 0;
 	for (uint32_t h = 0; h < per; h++)
-		k->softmax(w->score + (size_t)h * length, length);
-	memset(a, 0, (size_t)per * d * sizeof(*a));
-	for (uint32_t p = 0; p < length; p += step) {
-		uint32_t some = length - p < step ? length - p : step;
-		struct qwen_matrix m = qwen_cache_rows(
-			&s->cache, s->cache.value, at + p, some, wide);
-		k->mix(m.type, m.data, d, some, w->score + p, length, per, a,
-		       d);
-	}
+		merge_runs(s, n, kv * per + h);
+}
+
+/* Runs of all tokens and heads, dealt out; ends in a barrier. */
+static void attend_deep(struct worker *w, uint32_t layer)
+{
+	const struct cpu *s = w->s;
+	const uint32_t kv_heads = s->m->config.kv_heads;
+	struct threads_deal deal;
+	size_t from, to;
+
+	threads_deal(&deal, w->t, w->thread, s->item[s->p->n], 1);
+	while (threads_take(&deal, &from, &to))
+		for (; from < to; from++) {
+			uint32_t n = 0, i;
+			while (from >= s->item[n + 1])
+				n++;
+			i = (uint32_t)from - s->item[n];
+			attend_run(w, layer, n, i % kv_heads, i / kv_heads);
+			run_done(w->s, n, i % kv_heads);
+		}
+	threads_barrier(w->t);
 }
 
 /* ---- products ---- */
@@ -120,7 +189,7 @@ static const float *norm_tokens(struct worker *w, const float *norm)
 	return w->h;
 }
 
-/* Attention with a key-value head whose queries, keys and values are there. */
+/* A key-value head whose queries, keys and values are there. */
 static void finish_head(struct worker *w, uint32_t layer, uint32_t h)
 {
 	struct cpu *s = w->s;
@@ -130,7 +199,10 @@ static void finish_head(struct worker *w, uint32_t layer, uint32_t h)
 		for (uint32_t i = h * per; i < (h + 1) * per; i++)
 			cpu_q_turn(s, layer, n, i);
 		cpu_kv_turn(s, layer, n, h);
-		attend_head(w, layer, n, h);
+		if (is_deep(s))
+			continue;
+		attend_run(w, layer, n, h, 0);
+		run_done(s, n, h);
 	}
 }
 
@@ -168,6 +240,8 @@ void cpu_decode_attention(struct worker *w, uint32_t layer)
 			finish_head(w, layer, h);
 		}
 	threads_barrier(w->t);
+	if (is_deep(s))
+		attend_deep(w, layer);
 	multiply_shared(w, s->a, &l->o, s->x);
 }
 

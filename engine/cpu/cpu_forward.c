@@ -15,16 +15,6 @@
 
 #define HUGE_PAGE ((size_t)2 << 20)
 
-float *cpu_space(struct worker *w, size_t floats)
-{
-	if (floats > w->space_floats) {
-		free(w->space);
-		w->space = xmalloc(floats * sizeof(float));
-		w->space_floats = floats;
-	}
-	return w->space;
-}
-
 static uint32_t max_u32(uint32_t a, uint32_t b)
 {
 	return a > b ? a : b;
@@ -60,9 +50,14 @@ static void worker_init(struct cpu *s, struct worker *w, unsigned thread)
 {
 	const struct qwen_config *c = &s->m->config;
 
+	const uint32_t queries = s->together * (c->heads / c->kv_heads);
+
 	*w = (struct worker){ .s = s, .t = s->m->threads, .thread = thread };
-	w->score = alloc_floats(s, max_u32(c->heads / c->kv_heads, TOGETHER),
-				score_ld(s->shape.positions));
+	w->score = alloc_floats(s, queries, QWEN_RUN);
+	w->query = alloc_floats(s, queries, c->head_dim);
+	w->sum = alloc_floats(s, queries, c->head_dim);
+	w->part = arena_alloc(&s->mem, queries * sizeof(*w->part));
+	w->wide = alloc_floats(s, QWEN_RUN, c->head_dim);
 	w->h = alloc_floats(s, NARROW, c->hidden);
 	w->best = arena_alloc(&s->mem, s->shape.max_tokens * sizeof(*w->best));
 	quants_init(s, w->xq, NARROW);
@@ -71,7 +66,7 @@ static void worker_init(struct cpu *s, struct worker *w, unsigned thread)
 static void buffers_init(struct cpu *s)
 {
 	const struct qwen_config *c = &s->m->config;
-	size_t n = s->shape.max_tokens;
+	size_t n = s->shape.max_tokens, items;
 	unsigned threads = threads_count(s->m->threads);
 
 	s->x = alloc_floats(s, n, c->hidden);
@@ -83,7 +78,11 @@ static void buffers_init(struct cpu *s)
 	s->gate = alloc_floats(s, n, c->ffn);
 	s->up = alloc_floats(s, n, c->ffn);
 	s->run = arena_alloc(&s->mem, n * sizeof(*s->run));
-	s->there = arena_alloc(&s->mem, c->kv_heads * sizeof(*s->there));
+	s->there = arena_alloc(&s->mem,
+			       NARROW * c->kv_heads * sizeof(*s->there));
+	items = (size_t)NARROW * c->heads * s->cache.runs;
+	s->sums = alloc_floats(s, items, c->head_dim);
+	s->part = arena_alloc(&s->mem, items * sizeof(*s->part));
 	s->worker = arena_alloc(&s->mem, threads * sizeof(*s->worker));
 	for (unsigned t = 0; t < threads; t++)
 		worker_init(s, &s->worker[t], t);
@@ -123,20 +122,24 @@ static void *cpu_state_new(const struct qwen_model *m,
 
 	s->m = m;
 	s->shape = *shape;
+	s->together = TOGETHER_ROWS * c->kv_heads / c->heads;
+	s->together = s->together > TOGETHER ? TOGETHER :
+		      s->together < 16	     ? 16 :
+					       s->together;
 	s->cache = (struct qwen_cache){ .type = shape->cache,
+					.layers = c->layers,
 					.sequences = shape->sequences,
 					.positions = shape->positions,
 					.kv_heads = c->kv_heads,
 					.head_dim = c->head_dim,
 					.k = m->kernels };
-	if (!qwen_cache_init(&s->cache, c->layers, e)) {
+	if (!qwen_cache_init(&s->cache, e)) {
 		free(s);
 		return NULL;
 	}
 	buffers_init(s);
 	s->cosine = alloc_floats(s, shape->positions, c->head_dim / 2);
 	s->sine = alloc_floats(s, shape->positions, c->head_dim / 2);
-	qwen_angles(c, shape->positions, s->cosine, s->sine);
 	return s;
 }
 
@@ -144,10 +147,8 @@ static void cpu_state_free(void *state)
 {
 	struct cpu *s = state;
 
-	for (unsigned t = 0; t < threads_count(s->m->threads); t++) {
-		free(s->worker[t].space);
+	for (unsigned t = 0; t < threads_count(s->m->threads); t++)
 		cpu_gemm_scratch_fini(&s->worker[t].gemm);
-	}
 	qwen_cache_fini(&s->cache);
 	arena_fini(&s->mem);
 	free(s);
@@ -174,12 +175,13 @@ void cpu_kv_turn(struct cpu *s, uint32_t layer, uint32_t n, uint32_t h)
 {
 	const struct qwen_config *c = &s->m->config;
 	size_t row = ((size_t)n * c->kv_heads + h) * c->head_dim;
-	size_t at = qwen_cache_at(&s->cache, layer, s->p->token[n].sequence, h,
-				  s->p->position[n]);
+	uint32_t at = s->p->position[n];
+	struct qwen_place p = { QWEN_KEYS, layer, s->p->token[n].sequence, h };
 
-	head_turn(s, s->k + row, s->m->layer[layer].k_norm, s->p->position[n]);
-	qwen_cache_put(&s->cache, s->cache.key, at, s->k + row);
-	qwen_cache_put(&s->cache, s->cache.value, at, s->v + row);
+	head_turn(s, s->k + row, s->m->layer[layer].k_norm, at);
+	qwen_cache_put(&s->cache, &p, at, s->k + row);
+	p.part = QWEN_VALUES;
+	qwen_cache_put(&s->cache, &p, at, s->v + row);
 }
 
 void cpu_q_turn(struct cpu *s, uint32_t layer, uint32_t n, uint32_t h)
@@ -209,7 +211,7 @@ static void runs_init(struct cpu *s)
 	s->n_runs = 0;
 	for (uint32_t i = 0; i < p->n; i++) {
 		struct run *r = &s->run[s->n_runs];
-		if (i && r[-1].n < TOGETHER &&
+		if (i && r[-1].n < s->together &&
 		    p->token[i].sequence == p->token[i - 1].sequence)
 			r[-1].n++;
 		else
@@ -322,13 +324,32 @@ static void run_pass(void *ctx, struct threads *t, unsigned thread)
 		compute_logits(w);
 }
 
+/* As many as the positions of the pass need, a run of them at a time. */
+static void angles_init(struct cpu *s)
+{
+	uint32_t most = 0, to;
+
+	for (uint32_t i = 0; i < s->p->n; i++)
+		most = max_u32(most, s->p->position[i] + 1);
+	if (most <= s->angles)
+		return;
+	to = (most + QWEN_RUN - 1) / QWEN_RUN * QWEN_RUN;
+	to = to < s->shape.positions ? to : s->shape.positions;
+	qwen_angles(&s->m->config, s->angles, to, s->cosine, s->sine);
+	s->angles = to;
+}
+
 static bool cpu_forward(void *state, const struct qwen_pass *p, struct err *e)
 {
 	struct cpu *s = state;
 
 	s->p = p;
 	s->stopped = false;
-	runs_init(s);
+	angles_init(s);
+	if (p->n <= NARROW)
+		cpu_decode_init(s);
+	else
+		runs_init(s);
 	threads_run(s->m->threads, run_pass, s);
 	if (s->stopped)
 		return err_set(e, ERR_STOPPED, "the pass was not finished");

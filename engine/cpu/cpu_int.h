@@ -12,14 +12,20 @@
 
 /* Tokens of a narrow pass, at most. */
 #define NARROW 8
-/* Tokens of one sequence in a wide pass that attend together, at most. */
-#define TOGETHER 256
+/*
+ * Tokens of one sequence in a wide pass that attend together, at most; all their
+ * queries of a key-value head are few enough for the second cache.
+ */
+#define TOGETHER      128
+#define TOGETHER_ROWS 256
 
 struct cpu {
 	const struct qwen_model *m;
 	struct qwen_shape shape;
 	struct qwen_cache cache;
 	float *cosine, *sine; /* [positions][head_dim / 2] */
+	uint32_t angles;      /* positions that have theirs */
+	uint32_t together;    /* tokens */
 	struct arena mem;
 	struct worker *worker; /* [threads] */
 	/* Of one pass; [max_tokens] rows each. */
@@ -32,13 +38,23 @@ struct cpu {
 	struct run *run;  /* [n_runs] */
 	uint32_t n_runs;
 	bool stopped; /* set by thread 0 before a barrier */
-	/* [kv_heads]: how much of each has its products; narrow passes */
+	/* [NARROW][kv_heads]: how much of each has been done; narrow passes */
 	_Atomic uint32_t *there;
+	uint32_t item[NARROW + 1]; /* of each token, and all: runs of heads */
+	/* What a run adds to heads [heads of a kv head]: */
+	float *sums;	   /* [items][those][head_dim] */
+	struct part *part; /* [items][those] */
+};
+
+/* Of a run of positions: the largest score, and the sum of exp(score - top). */
+struct part {
+	float top;
+	double sum;
 };
 
 /* Tokens of one sequence at positions that follow each other. */
 struct run {
-	uint32_t first, n; /* at most TOGETHER */
+	uint32_t first, n;
 };
 
 /* How products of a size are done; k is 0 where there is none yet. */
@@ -55,10 +71,12 @@ struct worker {
 	struct cpu *s;
 	struct threads *t;
 	unsigned thread;
-	/* [heads per kv head][positions] or [TOGETHER][score_ld(positions)] */
+	/* [queries of a kv head][QWEN_RUN] */
 	float *score;
-	float *space; /* grows: keys or values as f32 */
-	size_t space_floats;
+	/* Those queries themselves and their sums [head_dim]; wide passes. */
+	float *query, *sum;
+	struct part *part;
+	float *wide; /* [QWEN_RUN][head_dim]: keys or values of int8 as f32 */
 	struct cpu_gemm_scratch gemm;
 	struct choice choice[CHOICES]; /* the latest */
 	unsigned n_choices;
@@ -79,18 +97,8 @@ struct rows {
 	bool add;
 };
 
-/*
- * Floats of a row: an odd number of cache lines, so that sets are not shared.
- */
-static inline size_t score_ld(size_t positions)
-{
-	return ((positions + 15) / 16 | 1) * 16;
-}
-
 /* ----------------------------------------------------- cpu_forward.c ---- */
 
-/* The thread's own memory, contents undefined, until the next call. */
-float *cpu_space(struct worker *w, size_t floats);
 /* The thread's part of all rows. */
 struct rows cpu_part(const struct worker *w, const struct qwen_matrix *m,
 		     float *y, bool add);
@@ -112,6 +120,8 @@ size_t cpu_grain(const struct qwen_matrix *m);
 /* One of them, without waiting for anybody. */
 void cpu_product(struct worker *w, const float *x, uint32_t n,
 		 const struct rows *r);
+/* Before a pass: what of attention is dealt out. */
+void cpu_decode_init(struct cpu *s);
 /* Halves of a layer, of all threads; each ends in a barrier. */
 void cpu_decode_attention(struct worker *w, uint32_t layer);
 void cpu_decode_ffn(struct worker *w, uint32_t layer);

@@ -120,124 +120,145 @@ static void wide_norms(struct worker *w, const float *norm)
 }
 
 /*
- * One query head of a run of tokens.  Keys that all of the run see are one
- * block; behind it come blocks of DIAGONAL, each for the tokens that see some
- * of it, so that little is computed in vain.
+ * The query heads of one key-value head, of a run of tokens: their rows are
+ * those of one matrix, [tokens][heads].  Keys and values come a run of positions
+ * at a time, whose scores stay in a cache; what was summed up before is made
+ * smaller when a larger score comes.
  */
-#define DIAGONAL 64
-
 struct attention {
 	struct worker *w;
 	const struct run *run;
-	size_t at; /* of position 0 in the cache */
-	size_t row; /* of the first token in q and a */
+	struct qwen_place place;
+	uint32_t per, d;
 	uint32_t before, length; /* positions before the run, and with it */
-	size_t ld; /* of the scores: rows that do not share cache sets */
+	/* Of the block of keys at hand: */
+	uint32_t from, n;
+	uint32_t token; /* the first of the run that sees some of it */
 };
 
-/* Some keys, and the first token of the run that sees some of them. */
-struct keys {
-	uint32_t token, from, n;
-};
-
-static bool keys_next(const struct attention *t, struct keys *k)
-{
-	uint32_t at = k->from + k->n;
-
-	if (at == t->length)
-		return false;
-	k->token = at < t->before ? 0 : at - t->before;
-	k->from = at;
-	k->n = at < t->before ? t->before : t->length - at;
-	if (at >= t->before && k->n > DIAGONAL)
-		k->n = DIAGONAL;
-	return true;
-}
-
-/*
- * Are scores and sums of values coarse?  With a cache that rounds them, or
- * where all of them come from integer weights.
- */
+/* Whether scores and sums of values are coarse: where the cache rounds them. */
 static bool attention_coarse(const struct cpu *s)
 {
 	return s->cache.type != QWEN_W_F32 ||
 	       qwen_is_integer(s->m->layer[0].k.type);
 }
 
-static struct qwen_matrix keys_rows(const struct attention *t,
-				    const uint8_t *part, const struct keys *k)
-{
-	const struct qwen_cache *c = &t->w->s->cache;
-	float *wide = c->type == QWEN_W_INT8 ?
-			      cpu_space(t->w, (size_t)k->n * c->head_dim) :
-			      NULL;
-
-	return qwen_cache_rows(c, part, t->at + k->from, k->n, wide);
-}
-
-/* Scores of the run's tokens, but for those of positions they cannot see. */
-static void compute_scores(const struct attention *t)
+/* Queries, scaled, side by side. */
+static void copy_queries(const struct attention *t)
 {
 	const struct cpu *s = t->w->s;
 	const struct qwen_config *c = &s->m->config;
-	size_t ldq = (size_t)c->heads * c->head_dim;
+	const uint32_t n = t->per * t->d;
+	const float scale = (float)(1 / sqrt(t->d));
 
-	for (struct keys k = { 0 }; keys_next(t, &k);) {
-		struct qwen_matrix m = keys_rows(t, s->cache.key, &k);
-		struct cpu_gemm g = { .m = t->run->n - k.token,
-				      .n = k.n,
-				      .k = c->head_dim,
-				      .alpha = (float)(1 / sqrt(c->head_dim)),
-				      .a = s->q + t->row + k.token * ldq,
-				      .lda = ldq,
-				      .b = m.data,
-				      .ldb = c->head_dim,
-				      .b_type = gemm_type(m.type),
-				      .b_by_n = true,
-				      .coarse = attention_coarse(s),
-				      .c = t->w->score + k.token * t->ld +
-					   k.from,
-				      .ldc = t->ld };
-		cpu_gemm_part(&g, &t->w->gemm, 0, 1);
+	for (uint32_t i = 0; i < t->run->n; i++) {
+		size_t row = (size_t)(t->run->first + i) * c->heads +
+			     t->place.head * t->per;
+		const float *q = s->q + row * t->d;
+		float *to = t->w->query + (size_t)i * n;
+		for (uint32_t j = 0; j < n; j++)
+			to[j] = q[j] * scale;
 	}
 }
 
-/* Scores become shares; those of a block that are not seen are 0. */
-static void softmax_scores(const struct attention *t)
+static struct qwen_matrix block_rows(const struct attention *t,
+				     enum qwen_part_of part)
 {
-	for (uint32_t i = 0; i < t->run->n; i++) {
-		float *score = t->w->score + i * t->ld;
-		uint32_t seen = t->before + i + 1;
-		uint32_t end = t->before + (i / DIAGONAL + 1) * DIAGONAL;
-		end = end < t->length ? end : t->length;
-		t->w->s->m->kernels->softmax(score, seen);
-		memset(score + seen, 0, (end - seen) * sizeof(*score));
+	const struct cpu *s = t->w->s;
+	struct qwen_place p = t->place;
+
+	p.part = part;
+	struct qwen_matrix m = qwen_cache_rows(&s->cache, &p,
+					       t->from / s->cache.run, t->n);
+	if (m.type != QWEN_W_INT8)
+		return m;
+	for (uint32_t i = 0; i < t->n; i++)
+		s->m->kernels->unpack(&m, i, 0, t->d,
+				      t->w->wide + (size_t)i * t->d);
+	return (struct qwen_matrix){ QWEN_W_F32, t->n, t->d, t->w->wide, NULL };
+}
+
+/* Scores of the tokens that see some of the block. */
+static void compute_scores(const struct attention *t)
+{
+	const struct qwen_matrix m = block_rows(t, QWEN_KEYS);
+	const size_t row = (size_t)t->token * t->per;
+	const struct cpu_gemm g = { .m = t->run->n * t->per - row,
+				    .n = t->n,
+				    .k = t->d,
+				    .alpha = 1,
+				    .a = t->w->query + row * t->d,
+				    .lda = t->d,
+				    .b = m.data,
+				    .ldb = t->d,
+				    .b_type = gemm_type(m.type),
+				    .b_by_n = true,
+				    .coarse = attention_coarse(t->w->s),
+				    .c = t->w->score + row * QWEN_RUN,
+				    .ldc = QWEN_RUN };
+
+	cpu_gemm_part(&g, &t->w->gemm, 0, 1);
+}
+
+/* Scores become exp(score - top); those that a token does not see are 0. */
+static void exp_scores(const struct attention *t)
+{
+	const struct qwen_kernels *k = t->w->s->m->kernels;
+
+	for (uint32_t i = t->token * t->per; i < t->run->n * t->per; i++) {
+		float *score = t->w->score + (size_t)i * QWEN_RUN;
+		float *sum = t->w->sum + (size_t)i * t->d;
+		struct part *part = &t->w->part[i];
+		uint32_t seen = t->before + i / t->per + 1 - t->from;
+		seen = seen < t->n ? seen : t->n;
+		float top = k->largest(score, seen);
+		if (t->from && top > part->top) {
+			float share = expf(part->top - top);
+			part->sum *= share;
+			for (uint32_t j = 0; j < t->d; j++)
+				sum[j] *= share;
+		}
+		if (!t->from || top > part->top)
+			part->top = top;
+		part->sum += k->exp_sum(score, seen, part->top);
+		memset(score + seen, 0, (t->n - seen) * sizeof(*score));
 	}
 }
 
 static void mix_values(const struct attention *t)
 {
-	const struct cpu *s = t->w->s;
-	const struct qwen_config *c = &s->m->config;
-	size_t lda = (size_t)c->heads * c->head_dim;
+	const struct qwen_matrix m = block_rows(t, QWEN_VALUES);
+	const size_t row = (size_t)t->token * t->per;
+	const struct cpu_gemm g = { .m = t->run->n * t->per - row,
+				    .n = t->d,
+				    .k = t->n,
+				    .alpha = 1,
+				    .beta = t->from > 0,
+				    .a = t->w->score + row * QWEN_RUN,
+				    .lda = QWEN_RUN,
+				    .b = m.data,
+				    .ldb = t->d,
+				    .b_type = gemm_type(m.type),
+				    .coarse = attention_coarse(t->w->s),
+				    .c = t->w->sum + row * t->d,
+				    .ldc = t->d };
 
-	for (struct keys k = { 0 }; keys_next(t, &k);) {
-		struct qwen_matrix m = keys_rows(t, s->cache.value, &k);
-		struct cpu_gemm g = { .m = t->run->n - k.token,
-				      .n = c->head_dim,
-				      .k = k.n,
-				      .alpha = 1,
-				      .beta = k.from > 0,
-				      .a = t->w->score + k.token * t->ld +
-					   k.from,
-				      .lda = t->ld,
-				      .b = m.data,
-				      .ldb = c->head_dim,
-				      .b_type = gemm_type(m.type),
-				      .coarse = attention_coarse(s),
-				      .c = s->a + t->row + k.token * lda,
-				      .ldc = lda };
-		cpu_gemm_part(&g, &t->w->gemm, 0, 1);
+	cpu_gemm_part(&g, &t->w->gemm, 0, 1);
+}
+
+static void put_sums(const struct attention *t)
+{
+	const struct cpu *s = t->w->s;
+	const uint32_t heads = s->m->config.heads;
+
+	for (uint32_t i = 0; i < t->run->n * t->per; i++) {
+		size_t row = (size_t)(t->run->first + i / t->per) * heads +
+			     t->place.head * t->per + i % t->per;
+		const float *sum = t->w->sum + (size_t)i * t->d;
+		float share = (float)(1 / t->w->part[i].sum);
+		float *a = s->a + row * t->d;
+		for (uint32_t j = 0; j < t->d; j++)
+			a[j] = sum[j] * share;
 	}
 }
 
@@ -246,19 +267,47 @@ static void attend_run(struct worker *w, uint32_t layer, const struct run *run,
 {
 	const struct cpu *s = w->s;
 	const struct qwen_config *c = &s->m->config;
-	struct attention t = { .w = w,
-			       .run = run,
-			       .before = s->p->position[run->first] };
+	struct attention t = {
+		.w = w,
+		.run = run,
+		.place = { .layer = layer, .head = head,
+			   .sequence = s->p->token[run->first].sequence },
+		.per = c->heads / c->kv_heads,
+		.d = c->head_dim,
+		.before = s->p->position[run->first],
+	};
 
-	t.at = qwen_cache_at(&s->cache, layer,
-			     s->p->token[run->first].sequence,
-			     head / (c->heads / c->kv_heads), 0);
-	t.row = ((size_t)run->first * c->heads + head) * c->head_dim;
 	t.length = t.before + run->n;
-	t.ld = score_ld(t.length);
-	compute_scores(&t);
-	softmax_scores(&t);
-	mix_values(&t);
+	memset(w->part, 0, (size_t)run->n * t.per * sizeof(*w->part));
+	copy_queries(&t);
+	for (; t.from < t.length; t.from += t.n) {
+		t.n = t.length - t.from < s->cache.run ? t.length - t.from :
+							 s->cache.run;
+		t.token = t.from > t.before ? t.from - t.before : 0;
+		compute_scores(&t);
+		exp_scores(&t);
+		mix_values(&t);
+	}
+	put_sums(&t);
+}
+
+/* Later runs of a prompt have more to look at: the last come first. */
+static void attend_runs(struct worker *w, uint32_t layer)
+{
+	const struct cpu *s = w->s;
+	const uint32_t kv_heads = s->m->config.kv_heads;
+	const size_t items = (size_t)s->n_runs * kv_heads;
+	struct threads_deal deal;
+	size_t from, to;
+
+	threads_deal(&deal, w->t, w->thread, items, 1);
+	while (threads_take(&deal, &from, &to))
+		for (; from < to; from++) {
+			size_t i = items - 1 - from;
+			attend_run(w, layer, &s->run[i / kv_heads],
+				   (uint32_t)(i % kv_heads));
+		}
+	threads_barrier(w->t);
 }
 
 void cpu_prefill_attention(struct worker *w, uint32_t layer)
@@ -282,12 +331,7 @@ void cpu_prefill_attention(struct worker *w, uint32_t layer)
 			cpu_kv_turn(s, layer, i, h);
 	}
 	threads_barrier(w->t);
-	/* Dealt out in turn: later runs of a prompt have more to look at. */
-	for (size_t i = w->thread; i < (size_t)s->n_runs * c->heads;
-	     i += threads_count(w->t))
-		attend_run(w, layer, &s->run[i / c->heads],
-			   (uint32_t)(i % c->heads));
-	threads_barrier(w->t);
+	attend_runs(w, layer);
 	const struct rows o = cpu_part(w, &l->o, s->x, true);
 	cpu_prefill_products(w, s->a, n, &o, 1);
 }

@@ -54,7 +54,7 @@ static bool angles_new(struct gpu_state *s, struct err *e)
 	float *cosine = xmalloc(2 * bytes), *sine = cosine + n;
 	bool good;
 
-	qwen_angles(c, s->shape.positions, cosine, sine);
+	qwen_angles(c, 0, s->shape.positions, cosine, sine);
 	good = alloc_memory(s, KFD_VRAM_PRIVATE, "cosines", bytes, &s->cosine,
 			    e) &&
 	       alloc_memory(s, KFD_VRAM_PRIVATE, "sines", bytes, &s->sine, e) &&

@@ -98,7 +98,8 @@ static void fill_angles(struct train *x)
 	const struct train_graph *g = x->g;
 
 	if (g->cosine != g->sine)
-		qwen_angles(&g->config, (uint32_t)g->value[g->cosine].rows,
+		qwen_angles(&g->config, 0,
+			    (uint32_t)g->value[g->cosine].rows,
 			    train_data(x, g->cosine), train_data(x, g->sine));
 }
 

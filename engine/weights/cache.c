@@ -6,35 +6,47 @@
 
 #include "engine/weights/weights.h"
 
-/* An INT8 vector: groups of 32 bytes, each with its scale as f32 behind it. */
-#define INT8_GROUP_BYTES (QWEN_GROUP + 4)
+#define LARGE_PAGE ((size_t)2 << 20)
 
+/* An INT8 vector: its integers, and a scale in f16 for each group of them. */
 static size_t vector_bytes(enum qwen_weights type, uint32_t n)
 {
 	switch (type) {
 	case QWEN_W_F32:
 		return 4 * (size_t)n;
 	case QWEN_W_INT8:
-		return n / QWEN_GROUP * (size_t)INT8_GROUP_BYTES;
+		return n + n / QWEN_GROUP * sizeof(uint16_t);
 	default:
 		return 2 * (size_t)n;
 	}
 }
 
-static uint8_t *map_pages(size_t size_bytes)
+/*
+ * Large pages, but for the first run of each sequence: short texts take no more
+ * than their own vectors.
+ */
+static uint8_t *map_pages(const struct qwen_cache *c, uint64_t size_bytes)
 {
-	void *p = mmap(NULL, size_bytes, PROT_READ | PROT_WRITE,
-		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	uint64_t part = size_bytes / c->sequences;
+	uint8_t *p = mmap(NULL, size_bytes, PROT_READ | PROT_WRITE,
+			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
 	if (p == MAP_FAILED)
 		return NULL;
-	madvise(p, size_bytes, MADV_HUGEPAGE);
+	for (uint32_t s = 0; s < c->sequences && c->runs > 1; s++) {
+		uint8_t *from = p + s * part + part / c->runs;
+		from += -(uintptr_t)from % LARGE_PAGE;
+		if (from < p + (s + 1) * part)
+			madvise(from, (size_t)(p + (s + 1) * part - from),
+				MADV_HUGEPAGE);
+	}
 	return p;
 }
 
-bool qwen_cache_init(struct qwen_cache *c, uint32_t layers, struct err *e)
+bool qwen_cache_init(struct qwen_cache *c, struct err *e)
 {
-	uint64_t half;
+	uint64_t vectors = (uint64_t)c->layers * 2 * c->kv_heads;
+	uint64_t mapped;
 
 	if (c->type >= QWEN_W_INT4 ||
 	    (c->type == QWEN_W_INT8 && c->head_dim % QWEN_GROUP))
@@ -43,72 +55,85 @@ bool qwen_cache_init(struct qwen_cache *c, uint32_t layers, struct err *e)
 			       "that are multiples of %d",
 			       qwen_weights_name(c->type), c->head_dim,
 			       QWEN_GROUP);
-	c->vector_bytes = vector_bytes(c->type, c->head_dim);
-	half = (uint64_t)layers * c->sequences * c->kv_heads;
-	if (__builtin_mul_overflow(half, c->positions * c->vector_bytes,
-				   &half) || half > UINT64_MAX / 4)
+	c->run = c->positions < QWEN_RUN ? c->positions : QWEN_RUN;
+	c->runs = (c->positions + c->run - 1) / c->run;
+	/* Whole cache lines, so that every head's begin with one. */
+	c->run_bytes = (c->run * vector_bytes(c->type, c->head_dim) + 63) / 64 *
+		       64;
+	if (__builtin_mul_overflow(vectors * c->run_bytes,
+				   (uint64_t)c->sequences * c->runs, &mapped) ||
+	    mapped > UINT64_MAX / 4)
 		return err_set(e, ERR_USAGE, "%u sequences of %u positions "
 			       "are too many", c->sequences, c->positions);
-	c->size_bytes = 2 * half;
-	c->key = map_pages(c->size_bytes);
-	if (!c->key)
-		return err_set(e, ERR_NOMEM, "no memory for a cache of %llu "
-			       "bytes; fewer positions or int8 need less",
-			       (unsigned long long)c->size_bytes);
-	c->value = c->key + half;
-	return true;
+	c->size_bytes = vectors * c->sequences * c->positions *
+			vector_bytes(c->type, c->head_dim);
+	c->mapped_bytes = mapped;
+	c->data = map_pages(c, mapped);
+	return c->data ||
+	       err_set(e, ERR_NOMEM, "no memory for a cache of %llu bytes; "
+		       "fewer positions or int8 need less",
+		       (unsigned long long)mapped);
 }
 
 void qwen_cache_fini(struct qwen_cache *c)
 {
-	if (c->key)
-		munmap(c->key, c->size_bytes);
+	if (c->data)
+		munmap(c->data, c->mapped_bytes);
 	*c = (struct qwen_cache){ 0 };
 }
 
-size_t qwen_cache_at(const struct qwen_cache *c, uint32_t layer,
-		     uint32_t sequence, uint32_t head, uint32_t position)
+/* The positions of a run of one head; what comes first is farthest apart. */
+static uint8_t *run_at(const struct qwen_cache *c, const struct qwen_place *p,
+		       uint32_t run)
 {
-	size_t i = (size_t)layer * c->sequences + sequence;
+	size_t i = (size_t)p->sequence * c->runs + run;
 
-	return (i * c->kv_heads + head) * c->positions + position;
+	i = (i * c->layers + p->layer) * 2 + p->part;
+	return c->data + (i * c->kv_heads + p->head) * c->run_bytes;
 }
 
-void qwen_cache_put(const struct qwen_cache *c, uint8_t *part, size_t at,
-		    const float *x)
+static void put_integers(const struct qwen_cache *c, uint8_t *run, uint32_t at,
+			 const float *x)
 {
-	uint8_t *p = part + at * c->vector_bytes;
-	float d, sum;
+	const uint32_t groups = c->head_dim / QWEN_GROUP;
+	uint16_t *scale = (uint16_t *)(run + (size_t)c->run * c->head_dim) +
+			  (size_t)at * groups;
+	float d[QWEN_PAD / QWEN_GROUP], sum[QWEN_PAD / QWEN_GROUP];
 
-	if (c->type != QWEN_W_INT8) {
-		c->k->narrow(c->type, x, c->head_dim, p);
-		return;
+	for (uint32_t g = 0, n; g < groups; g += n) {
+		n = groups - g < ARRAY_SIZE(d) ? groups - g : ARRAY_SIZE(d);
+		const struct qwen_quants q = {
+			(int8_t *)run + (size_t)at * c->head_dim +
+				(size_t)g * QWEN_GROUP,
+			d, sum, NULL
+		};
+		c->k->quantize(x + (size_t)g * QWEN_GROUP, n * QWEN_GROUP, &q);
+		c->k->narrow(QWEN_W_F16, d, n, scale + g);
 	}
-	for (uint32_t i = 0; i < c->head_dim; i += QWEN_GROUP) {
-		struct qwen_quants q = { (int8_t *)p, &d, &sum, NULL };
-		c->k->quantize(x + i, QWEN_GROUP, &q);
-		memcpy(p + QWEN_GROUP, &d, sizeof(d));
-		p += INT8_GROUP_BYTES;
-	}
+}
+
+void qwen_cache_put(const struct qwen_cache *c, const struct qwen_place *p,
+		    uint32_t position, const float *x)
+{
+	uint8_t *run = run_at(c, p, position / c->run);
+	uint32_t at = position % c->run;
+
+	if (c->type == QWEN_W_INT8)
+		put_integers(c, run, at, x);
+	else
+		c->k->narrow(c->type, x, c->head_dim,
+			     run + at * vector_bytes(c->type, c->head_dim));
 }
 
 struct qwen_matrix qwen_cache_rows(const struct qwen_cache *c,
-				   const uint8_t *part, size_t at, uint32_t n,
-				   float *space)
+				   const struct qwen_place *p, uint32_t run,
+				   uint32_t n)
 {
-	const uint8_t *p = part + at * c->vector_bytes;
-	struct qwen_matrix m = { c->type, n, c->head_dim, p, NULL };
+	const uint8_t *data = run_at(c, p, run);
+	struct qwen_matrix m = { c->type, n, c->head_dim, data, NULL };
 
-	if (c->type != QWEN_W_INT8)
-		return m;
-	m.type = QWEN_W_F32;
-	m.data = space;
-	for (size_t i = 0; i < (size_t)n * c->head_dim; i += QWEN_GROUP) {
-		float d;
-		memcpy(&d, p + QWEN_GROUP, sizeof(d));
-		for (int j = 0; j < QWEN_GROUP; j++)
-			space[i + j] = d * (int8_t)p[j];
-		p += INT8_GROUP_BYTES;
-	}
+	if (c->type == QWEN_W_INT8)
+		m.scale = (const uint16_t *)(data +
+					     (size_t)c->run * c->head_dim);
 	return m;
 }

@@ -1,8 +1,7 @@
 /*
  * engine/weights/kernels_float_simd.c - products with floating-point weights.
  *
- * Beside them the sums of attention, and the yardsticks that the engine is
- * measured by.
+ * Beside them the yardsticks that the engine is measured by.
  */
 #include "engine/weights/kernels_simd.h"
 
@@ -121,69 +120,6 @@ void LEVEL(qwen_product_)(const struct qwen_matrix *w, uint32_t r0, uint32_t r1,
 		product_f16(w, r0, r1, x, ldx, n, y, ldy, add);
 	else
 		product_bf16(w, r0, r1, x, ldx, n, y, ldy, add);
-}
-
-/* ---- values of attention ---- */
-
-/* One head, and so many vectors of the head's dimension, kept in registers. */
-#define WIDE 4
-
-static inline vf load_any(enum qwen_weights type, const void *v, size_t i)
-{
-	if (type == QWEN_W_F32)
-		return load_f32((const float *)v + i);
-	return type == QWEN_W_F16 ? load_f16((const uint16_t *)v + i) :
-				    load_bf16((const uint16_t *)v + i);
-}
-
-static inline float any_one(enum qwen_weights type, const void *v, size_t i)
-{
-	if (type == QWEN_W_F32)
-		return ((const float *)v)[i];
-	return type == QWEN_W_F16 ? f16_one(((const uint16_t *)v)[i]) :
-				    bf16_one(((const uint16_t *)v)[i]);
-}
-
-static inline __attribute__((always_inline)) void
-mix_heads(enum qwen_weights type, const void *v, uint32_t d, uint32_t n,
-	  const float *s, float *y)
-{
-	uint32_t i = 0;
-
-	for (; i + WIDE * LANES <= d; i += WIDE * LANES) {
-		vf a[WIDE];
-		for (int k = 0; k < WIDE; k++)
-			a[k] = load(y + i + k * LANES);
-		for (uint32_t p = 0; p < n; p++)
-			for (int k = 0; k < WIDE; k++)
-				a[k] = fma_(
-					splat(s[p]),
-					load_any(type, v,
-						 (size_t)p * d + i + k * LANES),
-					a[k]);
-		for (int k = 0; k < WIDE; k++)
-			store(y + i + k * LANES, a[k]);
-	}
-	for (; i < d; i++)
-		for (uint32_t p = 0; p < n; p++)
-			y[i] += s[p] * any_one(type, v, (size_t)p * d + i);
-}
-
-void LEVEL(qwen_mix_)(enum qwen_weights type, const void *v, uint32_t d,
-		      uint32_t n, const float *s, size_t lds, uint32_t heads,
-		      float *y, size_t ldy)
-{
-	for (uint32_t h = 0; h < heads; h++) {
-		if (type == QWEN_W_F32)
-			mix_heads(QWEN_W_F32, v, d, n, s + h * lds,
-				  y + h * ldy);
-		else if (type == QWEN_W_F16)
-			mix_heads(QWEN_W_F16, v, d, n, s + h * lds,
-				  y + h * ldy);
-		else
-			mix_heads(QWEN_W_BF16, v, d, n, s + h * lds,
-				  y + h * ldy);
-	}
 }
 
 /* ---- yardsticks ---- */

@@ -98,9 +98,8 @@ static float exp_some(float *x, uint32_t n, float top)
 /* Vectors whose sum stays in f32 before it goes into the double. */
 #define SUMMED 32
 
-static void softmax(float *x, uint32_t n)
+static double exp_sum(float *x, uint32_t n, float top)
 {
-	float top = find_largest(x, n);
 	double total = 0;
 	uint32_t i = 0;
 
@@ -115,8 +114,14 @@ static void softmax(float *x, uint32_t n)
 	}
 	if (i < n)
 		total += exp_some(x + i, n - i, top);
-	float scale = (float)(1 / total);
-	for (i = 0; i < n; i++)
+	return total;
+}
+
+static void softmax(float *x, uint32_t n)
+{
+	float scale = (float)(1 / exp_sum(x, n, find_largest(x, n)));
+
+	for (uint32_t i = 0; i < n; i++)
 		x[i] *= scale;
 }
 
@@ -155,6 +160,20 @@ static uint16_t to_f16(float f)
 	return u;
 }
 
+static void narrow_f16(const float *x, size_t n, uint16_t *h)
+{
+	size_t i = 0;
+
+#ifdef __F16C__
+	for (; i + 8 <= n; i += 8)
+		_mm_storeu_si128((__m128i *)(h + i),
+				 _mm256_cvtps_ph(_mm256_loadu_ps(x + i),
+						 _MM_FROUND_TO_NEAREST_INT));
+#endif
+	for (; i < n; i++)
+		h[i] = to_f16(x[i]);
+}
+
 static void narrow(enum qwen_weights type, const float *x, size_t n, void *y)
 {
 	uint16_t *h = y;
@@ -162,8 +181,7 @@ static void narrow(enum qwen_weights type, const float *x, size_t n, void *y)
 	if (type == QWEN_W_F32)
 		memcpy(y, x, n * sizeof(*x));
 	else if (type == QWEN_W_F16)
-		for (size_t i = 0; i < n; i++)
-			h[i] = to_f16(x[i]);
+		narrow_f16(x, n, h);
 	else
 		for (size_t i = 0; i < n; i++)
 			h[i] = to_bf16(x[i]);
@@ -178,7 +196,8 @@ const struct qwen_kernels LEVEL(qwen_kernels_) = {
 	.product_int = LEVEL(qwen_product_int_),
 	.unpack = LEVEL(qwen_unpack_),
 	.quantize = LEVEL(qwen_quantize_),
-	.mix = LEVEL(qwen_mix_),
+	.scores = score_keys,
+	.mix = mix_values,
 	.read = LEVEL(qwen_read_),
 	.fma = LEVEL(qwen_fma_),
 	.rms_norm = rms_norm,
@@ -187,6 +206,7 @@ const struct qwen_kernels LEVEL(qwen_kernels_) = {
 	.dot = dot,
 	.axpy = axpy,
 	.softmax = softmax,
+	.exp_sum = exp_sum,
 	.largest = find_largest,
 	.widen = widen,
 	.narrow = narrow,

@@ -262,18 +262,24 @@ static inline bool pairs_next(struct pairs *p)
 void LEVEL(qwen_product_)(const struct qwen_matrix *w, uint32_t r0, uint32_t r1,
 			  const float *x, size_t ldx, uint32_t n, float *y,
 			  size_t ldy, bool add);
-void LEVEL(qwen_mix_)(enum qwen_weights type, const void *v, uint32_t d,
-		      uint32_t n, const float *s, size_t lds, uint32_t heads,
-		      float *y, size_t ldy);
 uint64_t LEVEL(qwen_read_)(const void *p, size_t size_bytes, unsigned streams,
 			   size_t near_bytes, size_t far_bytes);
 double LEVEL(qwen_fma_)(uint64_t rounds);
+/* kernels_attend_simd.c */
+#define score_keys LEVEL(qwen_scores_)
+#define mix_values LEVEL(qwen_mix_)
+void score_keys(const struct qwen_matrix *keys, const float *q, uint32_t heads,
+		float *s, size_t lds);
+void mix_values(const struct qwen_matrix *values, const float *s, size_t lds,
+		uint32_t heads, float *y);
 /* kernels_int_simd.c */
 void LEVEL(qwen_product_int_)(const struct qwen_matrix *w, uint32_t r0,
 			      uint32_t r1, const struct qwen_quants *x,
 			      uint32_t n, float *y, size_t ldy, bool add);
 #if LANES == 16
 /* What v4 uses, too, without its dot products of bytes. */
+void qwen_scores_v3(const struct qwen_matrix *keys, const float *q,
+		    uint32_t heads, float *s, size_t lds);
 void qwen_product_int_v3(const struct qwen_matrix *w, uint32_t r0, uint32_t r1,
 			 const struct qwen_quants *x, uint32_t n, float *y,
 			 size_t ldy, bool add);

@@ -28,7 +28,7 @@ static double stretched_share(const struct qwen_config *c, uint32_t i)
 	return fmin(fmax((i - low) / (high - low), 0), 1);
 }
 
-void qwen_angles(const struct qwen_config *c, uint32_t positions,
+void qwen_angles(const struct qwen_config *c, uint32_t from, uint32_t to,
 		 float *cosine, float *sine)
 {
 	uint32_t half = c->head_dim / 2;
@@ -41,7 +41,7 @@ void qwen_angles(const struct qwen_config *c, uint32_t positions,
 			step *= share / c->yarn.factor + (1 - share);
 			size = c->yarn.attention;
 		}
-		for (uint32_t p = 0; p < positions; p++) {
+		for (uint32_t p = from; p < to; p++) {
 			size_t at = (size_t)p * half + i;
 			cosine[at] = (float)(size * cos(p * step));
 			sine[at] = (float)(size * sin(p * step));

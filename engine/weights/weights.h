@@ -120,12 +120,16 @@ struct qwen_kernels {
 	void (*quantize)(const float *x, uint32_t n,
 			 const struct qwen_quants *out);
 	/*
-	 * y[h * ldy + i] += sum over p < n of s[h * lds + p] v[p * d + i]: the
-	 * values of attention, F32, F16 or BF16.
+	 * Attention with keys and values as the cache has them, F32, F16, BF16
+	 * or INT8, of several heads that share them: s[h * lds + p] = sum over
+	 * i of keys[p][i] q[h][i], for every row p; with INT8, q is rounded to
+	 * 8 bits in groups, too.  And y[h][i] += sum over p of s[h * lds + p]
+	 * values[p][i].
 	 */
-	void (*mix)(enum qwen_weights type, const void *v, uint32_t d,
-		    uint32_t n, const float *s, size_t lds, uint32_t heads,
-		    float *y, size_t ldy);
+	void (*scores)(const struct qwen_matrix *keys, const float *q,
+		       uint32_t heads, float *s, size_t lds);
+	void (*mix)(const struct qwen_matrix *values, const float *s,
+		    size_t lds, uint32_t heads, float *y);
 	/* y = x / rms(x) * w; y may be x. */
 	void (*rms_norm)(const float *x, const float *w, uint32_t n, float eps,
 			 float *y);
@@ -138,6 +142,8 @@ struct qwen_kernels {
 	void (*axpy)(float a, const float *x, float *y, uint32_t n);
 	/* x becomes exp(x - max) / sum; the sum is in double. */
 	void (*softmax)(float *x, uint32_t n);
+	/* x becomes exp(x - top); returns their sum. */
+	double (*exp_sum)(float *x, uint32_t n, float top);
 	/* Of n > 0 values; with NaN among them, anything. */
 	float (*largest)(const float *x, uint32_t n);
 	/* n values of a type to f32, and back (to F32, F16 or BF16). */
@@ -243,45 +249,50 @@ void qwen_pack_row(enum qwen_weights type, const float *x, uint32_t n,
 /* ----------------------------------------------------------- cache.c ---- */
 
 /*
- * Keys and values of the tokens so far:
- * [layers][sequences][kv_heads][positions] vectors of head_dim, for keys and
- * for values: those of one head lie together, as attention reads them.
+ * Keys and values of the tokens so far, in runs of QWEN_RUN positions:
+ * [sequences][runs][layers][keys, values][kv_heads] runs, each [QWEN_RUN]
+ * vectors of head_dim.  What attention reads of a head lies together, and
+ * memory of positions that no token has had is not touched, but for a run.
  */
+#define QWEN_RUN 256
+
 struct qwen_cache {
 	enum qwen_weights type; /* F32, F16, BF16 or INT8 */
-	uint32_t sequences, positions, kv_heads, head_dim;
+	uint32_t layers, sequences, positions, kv_heads, head_dim;
 	const struct qwen_kernels *k;
 
-	size_t vector_bytes;
-	uint64_t size_bytes; /* of both */
-	uint8_t *key, *value;
+	uint64_t size_bytes; /* of the positions' keys and values */
+	uint32_t run, runs;  /* positions of a run; runs of a sequence */
+	size_t run_bytes, mapped_bytes;
+	uint8_t *data;
+};
+
+/* The keys or the values of one head. */
+struct qwen_place {
+	enum qwen_part_of { QWEN_KEYS, QWEN_VALUES } part;
+	uint32_t layer, sequence, head;
 };
 
 /* Takes the memory; the caller has filled the first part. */
-bool qwen_cache_init(struct qwen_cache *c, uint32_t layers, struct err *e);
+bool qwen_cache_init(struct qwen_cache *c, struct err *e);
 void qwen_cache_fini(struct qwen_cache *c);
-/* Index of a vector in `key` and in `value`. */
-size_t qwen_cache_at(const struct qwen_cache *c, uint32_t layer,
-		     uint32_t sequence, uint32_t head, uint32_t position);
 /* Stores one vector of head_dim values. */
-void qwen_cache_put(const struct qwen_cache *c, uint8_t *part, size_t at,
-		    const float *x);
-/*
- * The n vectors from `at` on as a matrix of F32, F16 or BF16; INT8 is widened
- * into space [n][head_dim].
- */
+void qwen_cache_put(const struct qwen_cache *c, const struct qwen_place *p,
+		    uint32_t position, const float *x);
+/* The first n vectors of a run as a matrix. */
 struct qwen_matrix qwen_cache_rows(const struct qwen_cache *c,
-				   const uint8_t *part, size_t at, uint32_t n,
-				   float *space);
+				   const struct qwen_place *p, uint32_t run,
+				   uint32_t n);
 
 /* ------------------------------------------------------------ rope.c ---- */
 
 /*
- * Angles of the rotary embedding: cosine and sine [positions][head_dim / 2],
- * from double, as positions times small frequencies lose bits in f32.  With
- * YaRN they are stretched, and scaled by its factor of attention.
+ * Angles of the rotary embedding, of positions from .. to - 1: cosine and sine
+ * [positions][head_dim / 2], from double, as positions times small frequencies
+ * lose bits in f32.  With YaRN they are stretched, and scaled by its factor of
+ * attention.
  */
-void qwen_angles(const struct qwen_config *c, uint32_t positions,
+void qwen_angles(const struct qwen_config *c, uint32_t from, uint32_t to,
 		 float *cosine, float *sine);
 
 #endif

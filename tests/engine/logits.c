@@ -126,6 +126,8 @@ static void test_long(void)
 		{ QWEN_W_F32, LONG, 1e-4 },  { QWEN_W_F32, 150, 1e-4 },
 		{ QWEN_W_F32, 65, 1e-4 },    { QWEN_W_BF16, 150, 6e-2 },
 		{ QWEN_W_INT8, LONG, 8e-2 }, { QWEN_W_INT8, 150, 8e-2 },
+		{ QWEN_W_F32, 1, 1e-4 },     { QWEN_W_F16, 8, 1e-2 },
+		{ QWEN_W_INT8, 3, 8e-2 },
 	};
 	struct ref r = { 0 };
 	char dir[128], what[64];
