@@ -14,7 +14,7 @@ struct qwen_cmd {
 	struct cmd cmd;
 	/* the model and how to run it */
 	const char *model, *backend, *device;
-	const char *weights, *cache; /* NULL: as stored; f32 */
+	const char *weights, *cache; /* NULL: as stored; f16 */
 	uint64_t threads, context, chunk;
 	bool copy;
 	/* the text */
@@ -27,7 +27,7 @@ struct qwen_cmd {
 	bool greedy;
 	uint64_t seed;
 	/* bench */
-	const char *prefill, *decode, *batch, *db;
+	const char *prefill, *decode, *batch, *depth, *db;
 	uint64_t samples;
 	bool fresh;	 /* a process for each sample */
 	const char *one; /* this is such a process, for this phase */

@@ -11,8 +11,8 @@ struct qwen_bench {
 	struct qwen_state *st;
 	struct res_db *db;
 	int64_t run;
-	uint64_t *prefill, *decode, *batch;
-	size_t n_prefill, n_decode, n_batch;
+	uint64_t *prefill, *decode, *batch, *depth;
+	size_t n_prefill, n_decode, n_batch, n_depth;
 	uint32_t longest, widest, positions; /* positions: of a sequence */
 	struct qwen_ids prompt, said;
 	uint64_t model_hash, prompt_hash;
@@ -28,6 +28,7 @@ struct qwen_case {
 	const char *phase; /* "prefill" or "decode" */
 	uint32_t tokens;   /* of the prompt; steps of decode */
 	uint32_t width;	   /* sequences */
+	uint32_t depth;	   /* positions of each that are filled before */
 	/* Of each of the command's samples. */
 	double *seconds, *speed, *limit;
 };

@@ -10,32 +10,61 @@
 
 #include "engine/cmd/cmd_bench.h"
 
-static void empty_cache(struct qwen_bench *b)
+/* Tokens until a sequence is `depth` positions long, where noise cannot be. */
+static bool feed_depth(struct qwen_bench *b, uint32_t sequence, uint32_t depth,
+		       struct err *e)
 {
-	for (uint32_t i = 0; i < b->widest; i++)
-		qwen_state_truncate(b->st, i, 0);
+	const uint32_t chunk = (uint32_t)b->c->chunk;
+	struct qwen_token *t = xcalloc(chunk, sizeof(*t));
+	bool ok = true;
+
+	for (uint32_t at; ok && (at = qwen_state_length(b->st, sequence)) <
+				depth;) {
+		uint32_t n = depth - at < chunk ? depth - at : chunk;
+		for (uint32_t i = 0; i < n; i++)
+			t[i] = (struct qwen_token){
+				.id = b->prompt.v[(at + i) % b->prompt.n],
+				.sequence = sequence };
+		ok = qwen_forward(b->st, t, n, e);
+	}
+	free(t);
+	return ok;
 }
 
-/* The first n tokens of the prompt. */
-static bool prefill_once(struct qwen_bench *b, uint32_t n, double *seconds,
-			 struct err *e)
+/* The case's sequences have its depth, all others nothing. */
+static bool fill_cache(struct qwen_bench *b, const struct qwen_case *k,
+		       struct err *e)
 {
-	empty_cache(b);
+	for (uint32_t i = 0; i < b->widest; i++) {
+		uint32_t depth = i < k->width || i == 0 ? k->depth : 0;
+		if (!qwen_state_fill(b->st, i, depth) &&
+		    !feed_depth(b, i, depth, e))
+			return false;
+	}
+	return true;
+}
+
+/* The first tokens of the prompt. */
+static bool prefill_once(struct qwen_bench *b, const struct qwen_case *k,
+			 double *seconds, struct err *e)
+{
+	if (!fill_cache(b, k, e))
+		return false;
 	uint64_t from = time_mono_ns();
-	if (!qwen_feed(b->c, b->st, b->prompt.v, n, NULL, NULL, e))
+	if (!qwen_feed(b->c, b->st, b->prompt.v, k->tokens, NULL, NULL, e))
 		return false;
 	*seconds = (double)(time_mono_ns() - from) * 1e-9;
 	return true;
 }
 
-/* n greedy steps of `width` sequences behind a short prompt. */
-static bool decode_once(struct qwen_bench *b, uint32_t n, uint32_t width,
+/* Greedy steps of `width` sequences behind a token. */
+static bool decode_once(struct qwen_bench *b, const struct qwen_case *c,
 			double *seconds, struct err *e)
 {
+	const uint32_t n = c->tokens, width = c->width;
 	struct qwen_token *t = xcalloc(width, sizeof(*t));
-	bool ok = true;
+	bool ok = fill_cache(b, c, e);
 
-	empty_cache(b);
 	b->said.n = 0;
 	for (uint32_t i = 0; i < width; i++)
 		t[i] = (struct qwen_token){ .id = b->prompt.v[i % b->prompt.n],
@@ -63,8 +92,8 @@ static bool is_prefill(const struct qwen_case *k)
 bool qwen_bench_once(struct qwen_bench *b, const struct qwen_case *k,
 		     double *seconds, struct err *e)
 {
-	return is_prefill(k) ? prefill_once(b, k->tokens, seconds, e) :
-			       decode_once(b, k->tokens, k->width, seconds, e);
+	return is_prefill(k) ? prefill_once(b, k, seconds, e) :
+			       decode_once(b, k, seconds, e);
 }
 
 /* A word of a shell's command line. */
@@ -105,11 +134,11 @@ static void child_command(const struct qwen_bench *b, const struct qwen_case *k,
 
 	buf_printf(cmd, "exec /proc/%d/exe bench -q --one %s --samples 1 "
 		   "--threads %llu --chunk %llu --seed %llu --prefill %u "
-		   "--decode %u --batch %u", (int)getpid(), k->phase,
+		   "--decode %u --batch %u --depth %u", (int)getpid(), k->phase,
 		   (unsigned long long)c->threads,
 		   (unsigned long long)c->chunk, (unsigned long long)c->seed,
 		   is_prefill(k) ? k->tokens : b->longest,
-		   is_prefill(k) ? 1 : k->tokens, k->width);
+		   is_prefill(k) ? 1 : k->tokens, k->width, k->depth);
 	for (size_t i = 0; i < ARRAY_SIZE(flag); i++)
 		if (flag[i].on)
 			buf_printf(cmd, " --%s", flag[i].option);

@@ -23,7 +23,7 @@ bool qwen_bench_begin(struct qwen_bench *b, struct err *e)
 		   "chunk:U fresh:b copied:b ?prompt_file:X",
 		   b->model_hash, b->prompt_hash,
 		   qwen_weights_name(b->s.model.layer[0].q.type),
-		   b->c->cache ? b->c->cache : "f32", b->s.model.backend->name,
+		   b->c->cache ? b->c->cache : "f16", b->s.model.backend->name,
 		   threads_count(b->s.threads), b->c->chunk, b->c->fresh,
 		   b->c->copy, b->file_hash);
 	start.inputs = inputs;
@@ -140,13 +140,18 @@ static enum res_answer is_coherent(const struct qwen_bench *b, char text[128])
 }
 
 static bool store_coherence(struct qwen_bench *b, int64_t case_id,
-			    struct err *e)
+			    uint32_t depth, struct err *e)
 {
 	char text[128];
 	struct res_verdict v = { .run = b->run, .case_id = case_id,
 				 .kind = RES_COHERENCE,
-				 .answer = is_coherent(b, text),
+				 .answer = RES_NODATA,
 				 .reason = text };
+
+	if (depth)
+		snprintf(text, sizeof(text), "what stands before means nothing");
+	else
+		v.answer = is_coherent(b, text);
 
 	return res_verdict_add(b->db, &v, e);
 }
@@ -181,6 +186,7 @@ static void add_row(struct qwen_bench *b, const struct qwen_case *k,
 	table_cell(&b->t, 5, "%.1f", 100 * share);
 	table_cell(&b->t, 6, "%llu", (unsigned long long)b->finished);
 	table_cell(&b->t, 7, "%s", limit);
+	table_cell(&b->t, 8, "%u", k->depth);
 }
 
 static bool case_of(struct qwen_bench *b, const struct qwen_case *k,
@@ -188,8 +194,8 @@ static bool case_of(struct qwen_bench *b, const struct qwen_case *k,
 {
 	char params[128];
 
-	res_params(params, sizeof(params), "phase:s tokens:u batch:u", k->phase,
-		   k->tokens, k->width);
+	res_params(params, sizeof(params), "phase:s tokens:u batch:u ?depth:u",
+		   k->phase, k->tokens, k->width, k->depth);
 	return res_case_id(b->db, "engine", qwen_cmd_name(b->c->model), params,
 			   id, e);
 }
@@ -214,8 +220,10 @@ static bool store_speed(struct qwen_bench *b, const struct qwen_case *k,
 static bool store_prefill(struct qwen_bench *b, const struct qwen_case *k,
 			  int64_t id, struct err *e)
 {
-	double work = qwen_config_flop(&b->s.model.config, k->tokens) /
-		      k->tokens;
+	const struct qwen_config *m = &b->s.model.config;
+	double work = (qwen_config_flop(m, k->depth + k->tokens) -
+		       qwen_config_flop(m, k->depth) +
+		       qwen_config_flop(m, 0)) / k->tokens;
 	double rate, share, first;
 
 	if (!store_speed(b, k, id, "fma_limit", "FLOP/s", work, &rate, &share,
@@ -243,14 +251,14 @@ static bool device_counts(struct qwen_bench *b, int64_t id, struct err *e)
 
 /*
  * Keys and values that a step of decode reads, on average: of 2 .. tokens + 1
- * positions of each sequence.
+ * positions of each sequence behind its depth.
  */
 static double cache_bytes(const struct qwen_bench *b, const struct qwen_case *k)
 {
 	double one = (double)qwen_state_bytes(b->st) /
 		     ((double)b->widest * b->positions);
 
-	return one * k->width * (k->tokens + 3) / 2;
+	return one * k->width * (k->depth + (k->tokens + 3) / 2.0);
 }
 
 static bool store_decode(struct qwen_bench *b, const struct qwen_case *k,
@@ -268,7 +276,7 @@ static bool store_decode(struct qwen_bench *b, const struct qwen_case *k,
 	    !store_derived(b, id, "read_rate", "B/s", rate * work, RES_HIGHER,
 			   e) ||
 	    !device_counts(b, id, e) || !store_correctness(b, id, e) ||
-	    !store_coherence(b, id, e))
+	    !store_coherence(b, id, k->depth, e))
 		return false;
 	add_row(b, k, rate, NAN, share);
 	return true;

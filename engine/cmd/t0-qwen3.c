@@ -12,7 +12,7 @@
 static struct qwen_cmd c = {
 	.context = 4096, .chunk = 512, .tokens = 128, .samples = 6,
 	.temperature = NAN, .top_p = NAN, .min_p = NAN, .penalty = NAN,
-	.top_k = UINT64_MAX, .prefill = "128", .decode = "32", .batch = "1",
+	.top_k = UINT64_MAX, .prefill = "128", .decode = "32", .batch = "1", .depth = "0",
 	.shape = "tiny", .shards = 1,
 	.steps = 500, .rows = 8, .accumulate = 1, .length = 256, .layers = 4,
 	.hidden = 128, .heads = 4, .kv_heads = 2, .vocab = 1024,
@@ -125,7 +125,8 @@ static const struct cli_opt options[] = {
 	  "stored); make: what to write (bf16)" },
 	CLI_OF(RUNS " forecast"),
 	{ "cache", 0, CLI_STR, &c.cache, "TYPE",
-	  "keys and values in f32 (default), f16, bf16 or int8" },
+	  "keys and values in f16 (default; forecast: bf16), f32, bf16 or "
+	  "int8" },
 	CLI_OF("generate eval quantize forecast"),
 	{ "context", 0, CLI_U64, &c.context, "N",
 	  "positions of the cache (default 4096)" },
@@ -179,6 +180,9 @@ static const struct cli_opt options[] = {
 	  "prompt lengths (128)" },
 	{ "batch", 0, CLI_STR, &c.batch, "SWEEP",
 	  "sequences decoded at once (1)" },
+	CLI_OF("bench"),
+	{ "depth", 0, CLI_STR, &c.depth, "SWEEP",
+	  "positions that are filled before what is measured (0)" },
 	CLI_OF("bench forecast quantize train"),
 	{ "db", 0, CLI_STR, &c.db, "FILE",
 	  RES_DB_HELP "; forecast, quantize, train: named, it gets rows" },

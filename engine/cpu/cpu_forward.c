@@ -357,6 +357,30 @@ static bool cpu_forward(void *state, const struct qwen_pass *p, struct err *e)
 	return true;
 }
 
+/* Vectors of normal length, other ones for every position and head. */
+static void cpu_fill(void *state, uint32_t sequence, uint32_t from, uint32_t to)
+{
+	enum { NOISE = 4096 };
+	const struct cpu *s = state;
+	const struct qwen_config *c = &s->m->config;
+	float *noise = xmalloc((NOISE + c->head_dim) * sizeof(*noise));
+	uint64_t seed = from;
+
+	for (uint32_t i = 0; i < NOISE + c->head_dim; i++)
+		noise[i] = (float)((int32_t)random_next(&seed) * 0x1p-31 * 1.7);
+	for (uint32_t p = from; p < to; p++)
+		for (uint32_t i = 0; i < 2 * c->layers * c->kv_heads; i++) {
+			const struct qwen_place at = {
+				i % 2 ? QWEN_VALUES : QWEN_KEYS,
+				i / 2 / c->kv_heads, sequence,
+				i / 2 % c->kv_heads
+			};
+			qwen_cache_put(&s->cache, &at, p,
+				       noise + random_next(&seed) % NOISE);
+		}
+	free(noise);
+}
+
 const struct qwen_backend qwen_cpu = {
 	.name = "cpu",
 	.blocks = true,
@@ -366,4 +390,5 @@ const struct qwen_backend qwen_cpu = {
 	.state_free = cpu_state_free,
 	.cache_bytes = cpu_cache_bytes,
 	.forward = cpu_forward,
+	.fill = cpu_fill,
 };

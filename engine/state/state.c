@@ -97,6 +97,20 @@ void qwen_state_truncate(struct qwen_state *s, uint32_t sequence, uint32_t n)
 		s->length[sequence] = n;
 }
 
+bool qwen_state_fill(struct qwen_state *s, uint32_t sequence, uint32_t n)
+{
+	if (sequence >= s->shape.sequences || n > s->shape.positions)
+		return false;
+	qwen_state_truncate(s, sequence, n);
+	if (s->length[sequence] == n)
+		return true;
+	if (!s->m->backend->fill)
+		return false;
+	s->m->backend->fill(s->own, sequence, s->length[sequence], n);
+	s->length[sequence] = n;
+	return true;
+}
+
 static bool tokens_check(const struct qwen_state *s,
 			 const struct qwen_token *token, uint32_t n,
 			 struct err *e)

@@ -123,6 +123,11 @@ void qwen_state_counts(const struct qwen_state *s, struct qwen_counts *out);
 /* Tokens that a sequence holds; cut it to `n`, 0 empties it. */
 uint32_t qwen_state_length(const struct qwen_state *s, uint32_t sequence);
 void qwen_state_truncate(struct qwen_state *s, uint32_t sequence, uint32_t n);
+/*
+ * Makes a sequence n positions long, those it lacks with keys and values that
+ * mean nothing: for measurements.  False: the backend cannot, or n is too many.
+ */
+bool qwen_state_fill(struct qwen_state *s, uint32_t sequence, uint32_t n);
 
 /*
  * ERR_USAGE: more tokens than max_tokens, an id or sequence that is not there,
@@ -219,6 +224,9 @@ struct qwen_backend {
 	uint64_t (*cache_bytes)(const void *state);
 	/* Returns when the results are there. */
 	bool (*forward)(void *state, const struct qwen_pass *p, struct err *e);
+	/* Noise as keys and values of positions from .. to - 1; NULL: no. */
+	void (*fill)(void *state, uint32_t sequence, uint32_t from,
+		     uint32_t to);
 	/* NULL: there are none. */
 	void (*counts)(const void *state, struct qwen_counts *out);
 };

@@ -65,6 +65,19 @@ has "$tmp/out" 'token/s' 'in tokens per second'
 has "$tmp/out" 'read_limit' 'beside what memory gives'
 has "$tmp/out" 'fma_limit' 'and what multiply-adds do'
 has "$tmp/out" 'peak_memory' 'and the peak of memory'
+# Keys and values of a position: 2 layers, 2 x 2 heads of 32.
+exits 0 'bench behind a filled cache' "$q" bench -q -m "$m" \
+	--db "$tmp/deep.db" --prefill 16 --decode 5 --depth 0,300 --samples 1
+exits 0 'what a step reads of it' "$T0_BUILD/t0-results" sql --csv \
+	--db "$tmp/deep.db" "SELECT params ->> 'depth', value FROM v_results
+		WHERE metric = 'cache_per_pass' ORDER BY value"
+bytes=$((2 * 2 * 2 * 32 * 2))
+is "$(tail -n +2 "$tmp/out" | tr -d '\r' | tr '\n' ' ')" \
+	",$((bytes * 4)) 300,$((bytes * 304)) " 'is of f16, of all positions'
+exits 0 'the prompt behind it' "$T0_BUILD/t0-results" sql --csv \
+	--db "$tmp/deep.db" "SELECT count(*) FROM v_results
+		WHERE metric = 'first_token' AND params ->> 'depth' = 300"
+has "$tmp/out" 1 'is measured, too'
 exits 0 'bench on the gfx1100 in software' "$q" bench -q -m "$m" \
 	--backend gpu --device soft --db "$tmp/gpu.db" --prefill 16 --decode 4 \
 	--samples 1
