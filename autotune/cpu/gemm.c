@@ -20,6 +20,7 @@ struct share {
 	struct cpu_gemm_source rows, columns; /* both from their first row */
 	bool columns_turn;		  /* columns are stored [columns][k] */
 	size_t row0, row1, column0, column1;
+	size_t k; /* of all, in units, as all that count k's here */
 	unsigned cut, cuts; /* of the rows */
 	size_t step;	    /* kc is a multiple of it */
 	/* Of the block that is packed: */
@@ -69,6 +70,12 @@ static size_t width_of(const struct share *s)
 	return s->how.vecs * s->kernels->lanes;
 }
 
+/* How many values `k` units from k0 on are. */
+static size_t values_of(const struct share *s, size_t k0, size_t k)
+{
+	return size_min(k * s->kernels->unit, s->g->k - k0 * s->kernels->unit);
+}
+
 static size_t size_of(enum cpu_gemm_type type)
 {
 	return type == CPU_GEMM_F32 ? 4 : 2;
@@ -105,6 +112,21 @@ void *cpu_gemm_scratch_get(struct cpu_gemm_scratch *s, size_t bytes)
 		madvise(s->data, bytes, MADV_HUGEPAGE);
 	}
 	return s->data;
+}
+
+/* From a row and a unit of k's on; of what is stored by k, from that on. */
+static struct cpu_gemm_source source_at(const struct share *s,
+					const struct cpu_gemm_source *from,
+					size_t row, size_t k0)
+{
+	return cpu_gemm_source_at(from, row, k0 * s->kernels->unit);
+}
+
+static struct cpu_gemm_source source_by_k(const struct share *s,
+					  const struct cpu_gemm_source *from,
+					  size_t k0, size_t column)
+{
+	return cpu_gemm_source_at(from, k0 * s->kernels->unit, column);
 }
 
 /* Rows of an odd number of cache lines do not meet in one set. */
@@ -146,13 +168,14 @@ static struct cpu_gemm_source make_source(const struct share *s, size_t row,
 
 static void columns_made(const struct share *s, size_t j, size_t n, float *out)
 {
-	size_t width = round_up(n, s->kernels->lanes);
+	size_t width = round_up(n, s->kernels->lanes), unit = s->kernels->unit;
+	size_t k0 = s->k0 * unit, depth = values_of(s, s->k0, s->depth);
 
-	for (size_t at = 0; at < s->depth; at += MADE_K) {
-		size_t k = size_min(MADE_K, s->depth - at);
-		struct cpu_gemm_source from =
-			make_source(s, j, n, s->k0 + at, k);
-		s->kernels->pack_columns(&from, k, n, width, out + at * width);
+	for (size_t at = 0; at < depth; at += MADE_K) {
+		size_t k = size_min(MADE_K, depth - at);
+		struct cpu_gemm_source from = make_source(s, j, n, k0 + at, k);
+		s->kernels->pack_columns(&from, k, n, width,
+					 out + at / unit * width);
 	}
 }
 
@@ -160,6 +183,7 @@ static void columns_made(const struct share *s, size_t j, size_t n, float *out)
 static void pack_panels(const struct share *s)
 {
 	size_t width = width_of(s), lanes = s->kernels->lanes;
+	size_t k = values_of(s, s->k0, s->depth);
 
 	for (size_t j = s->packed0; j < s->packed1; j += width) {
 		size_t n = size_min(width, s->packed1 - j);
@@ -170,24 +194,27 @@ static void pack_panels(const struct share *s)
 		}
 		struct cpu_gemm_source from =
 			s->columns_turn ?
-				cpu_gemm_source_at(&s->columns, j, s->k0) :
-				cpu_gemm_source_at(&s->columns, s->k0, j);
+				source_at(s, &s->columns, j, s->k0) :
+				source_by_k(s, &s->columns, s->k0, j);
 		if (s->columns_turn)
-			s->kernels->pack_columns(&from, s->depth, n,
+			s->kernels->pack_columns(&from, k, n,
 						 round_up(n, lanes), out);
 		else
-			s->kernels->pack_rows(&from, s->depth, n,
-					      round_up(n, lanes), out);
+			s->kernels->pack_rows(&from, k, n, round_up(n, lanes),
+					      out);
 	}
 }
 
 static void rows_made(const struct share *s, const struct panel *p)
 {
-	for (size_t at = 0; at < p->k; at += MADE_K) {
-		size_t k = size_min(MADE_K, p->k - at);
+	size_t unit = s->kernels->unit, all = values_of(s, p->k0, p->k);
+
+	for (size_t at = 0; at < all; at += MADE_K) {
+		size_t k = size_min(MADE_K, all - at);
 		struct cpu_gemm_source from =
-			make_source(s, p->i, p->n, p->k0 + at, k);
-		s->kernels->pack_lines(&from, p->n, k, s->lines + at * p->n);
+			make_source(s, p->i, p->n, p->k0 * unit + at, k);
+		s->kernels->pack_lines(&from, p->n, k,
+				       s->lines + at / unit * p->n);
 	}
 }
 
@@ -195,24 +222,26 @@ static void rows_made(const struct share *s, const struct panel *p)
 static void rows_at(const struct share *s, const struct panel *p,
 		    struct cpu_gemm_block *b)
 {
-	struct cpu_gemm_source from = cpu_gemm_source_at(&s->rows, p->i, p->k0);
-
-	if (from.type == CPU_GEMM_MADE)
+	if (s->rows.type == CPU_GEMM_MADE) {
 		rows_made(s, p);
-	else
-		s->kernels->pack_lines(&from, p->n, p->k, s->lines);
+	} else {
+		struct cpu_gemm_source from =
+			source_at(s, &s->rows, p->i, p->k0);
+		s->kernels->pack_lines(&from, p->n, values_of(s, p->k0, p->k),
+				       s->lines);
+	}
 	b->p = s->lines;
 	b->k = p->k;
 }
 
-static void ahead_of(struct cpu_gemm_block *b, const struct cpu_gemm_source *s,
-		     size_t row, size_t k0)
+static void ahead_of(const struct share *s, struct cpu_gemm_block *b,
+		     const struct cpu_gemm_source *from, size_t row, size_t k0)
 {
-	size_t size = size_of(s->type);
+	size_t size = size_of(from->type);
 
-	b->ahead = cpu_gemm_source_at(s, row, k0).data;
-	b->ahead_ld_bytes = s->ld * size;
-	b->ahead_shift = size / 2;
+	b->ahead = source_at(s, from, row, k0).data;
+	b->ahead_ld_bytes = from->ld * size;
+	b->ahead_shift = (unsigned)__builtin_ctzl(size * s->kernels->unit);
 }
 
 /*
@@ -229,9 +258,9 @@ static void ahead_at(struct share *s, const struct panel *next, size_t j,
 	b->ahead_shift = 2;
 	if (row < next->n) {
 		if (s->rows.type != CPU_GEMM_MADE)
-			ahead_of(b, &s->rows, next->i + row, next->k0);
+			ahead_of(s, b, &s->rows, next->i + row, next->k0);
 	} else if (s->ahead0 < s->ahead1) {
-		ahead_of(b, &s->columns, s->ahead0, s->ahead_k0);
+		ahead_of(s, b, &s->columns, s->ahead0, s->ahead_k0);
 		s->ahead0 += CPU_GEMM_AHEAD;
 	}
 }
@@ -338,7 +367,7 @@ static void ahead_init(struct share *s, size_t j, size_t nc, size_t deep)
 	s->ahead_k0 = again ? s->k0 + deep : s->k0;
 	s->ahead1 = size_min(s->ahead0 + nc, s->column1);
 	if (!s->columns_turn || s->columns.type == CPU_GEMM_MADE ||
-	    s->ahead_k0 >= s->g->k)
+	    s->ahead_k0 >= s->k)
 		s->ahead1 = 0;
 }
 
@@ -350,11 +379,11 @@ static void run_tiles(struct share *s, struct cpu_gemm_scratch *scratch)
 		return;
 	size_t nc = even_part(columns, round_up(s->how.nc, width), width);
 	/* As many steps as kc asks for, but even ones. */
-	s->how.kc = (uint16_t)even_part(s->g->k, s->how.kc, s->step);
+	s->how.kc = (uint16_t)even_part(s->k, s->how.kc, s->step);
 	size_t deep = s->how.depth / s->how.kc * s->how.kc;
 	lay_out(s, scratch);
-	for (s->k0 = 0; s->k0 < s->g->k; s->k0 += deep) {
-		s->depth = size_min(deep, s->g->k - s->k0);
+	for (s->k0 = 0; s->k0 < s->k; s->k0 += deep) {
+		s->depth = size_min(deep, s->k - s->k0);
 		for (size_t j = s->column0; j < s->column1; j += nc) {
 			s->packed0 = j;
 			s->packed1 = size_min(j + nc, s->column1);
@@ -418,6 +447,7 @@ static void share_init(struct share *s, const struct cpu_gemm *g, size_t n,
 	if (swapped)
 		s->columns =
 			(struct cpu_gemm_source){ CPU_GEMM_F32, g->a, g->lda };
+	s->k = (g->k + s->kernels->unit - 1) / s->kernels->unit;
 	s->step = 16;
 	for (size_t i = 0; i < n; i++) {
 		rows += swapped ? g[i].n : g->m;

@@ -24,6 +24,12 @@
  * loses less than 2^-16 of each and 2^-14 of a product, and takes half the
  * time.  The other levels compute as ever.
  *
+ * Where `a_as` says so, values of A become bf16 before they are multiplied, as
+ * PyTorch computes a model of bf16, and those of B, too: AVX-512 BF16, or AMX
+ * with one part.  Products of bf16 values are exact, sums f32; a value or a sum
+ * below 2^-126 counts as 0.  Products of few rows that pack nothing, and levels
+ * without such a unit, leave all as it is.
+ *
  * The bits of C depend on the shape, the configuration and the level of the
  * instruction set, never on the number of threads.
  *
@@ -75,9 +81,16 @@ enum cpu_gemm_path {
 	CPU_GEMM_PATHS
 };
 
+/* What computes: levels of x86-64, and units beyond them. */
+enum cpu_gemm_level {
+	CPU_LEVEL_AMX = 5,
+	CPU_LEVEL_BF16, /* AVX-512 BF16: A and B in bf16 */
+	CPU_LEVELS
+};
+
 struct cpu_gemm_config {
 	enum cpu_gemm_path path;
-	uint8_t level;	/* 2, 3 or 4: of x86-64; 5: AMX */
+	uint8_t level;	/* 2, 3 or 4: of x86-64; see enum cpu_gemm_level */
 	uint8_t rows;	/* of a tile; at most cpu_gemm_rows_max() */
 	uint8_t vecs;	/* width of a tile in vectors */
 	uint16_t kc;	/* of a tile; at most CPU_GEMM_KC_MAX */
@@ -102,6 +115,11 @@ struct cpu_gemm {
 	bool b_by_n; /* B is stored [n][k] */
 	cpu_gemm_make_fn *make; /* for CPU_GEMM_MADE; it gets `b` */
 	bool coarse; /* 16 bits of a value are enough; see above */
+	/*
+	 * What values of A, and those of B that are wider, may be rounded to:
+	 * F32 for not at all, or BF16.
+	 */
+	enum cpu_gemm_type a_as;
 	float *c;
 	size_t ldc;
 	/* NULL: what cpu_gemm_default() says. */
@@ -120,6 +138,13 @@ bool cpu_has_amx(void);
  * 5 is v4 with AMX.
  */
 unsigned cpu_gemm_level(void);
+/* Has this processor what a level takes? */
+bool cpu_gemm_has(unsigned level);
+/*
+ * And may it be taken?  T0_HOST_SIMD names all that may: a level of x86-64, and
+ * units behind it, "v4+bf16"; where it is not set, all that there are.
+ */
+bool cpu_gemm_may(unsigned level);
 /* "AVX2", "AMX, f32 as bf16 parts": what computes at a level. */
 const char *cpu_gemm_unit(unsigned level);
 /* A good configuration for the shape, without having measured. */

@@ -33,6 +33,12 @@ struct cpu_gemm_source {
 
 struct cpu_gemm_kernels {
 	unsigned lanes; /* f32 values of a vector */
+	/*
+	 * Values of a k that stand together in 32 bits: 1, or 2 of bf16.  K's
+	 * of tiles, and so kc and depth, are such units; packing counts values
+	 * and fills the last unit with zeros.
+	 */
+	unsigned unit;
 	/* Rows of the largest tile with 1, 2, ... vectors. */
 	uint8_t rows[CPU_GEMM_VECS_MAX];
 	/* c = alpha * p * q + beta * c; c is read only where beta is not 0. */
@@ -73,7 +79,7 @@ struct cpu_gemm_kernels {
  * of 64 bytes.  Packed is [k / CPU_AMX_K][parts][tiles], zeros behind what
  * there is.
  */
-#define CPU_AMX_LEVEL	     5
+#define CPU_AMX_LEVEL	     CPU_LEVEL_AMX
 #define CPU_AMX_TILE_BYTES  1024
 #define CPU_AMX_K	     32 /* of a tile */
 #define CPU_AMX_ROWS_MAX    32

@@ -10,30 +10,59 @@
 #include "autotune/cpu/gemm_int.h"
 
 extern const struct cpu_gemm_kernels cpu_gemm_kernels_v2, cpu_gemm_kernels_v3,
-	cpu_gemm_kernels_v4;
+	cpu_gemm_kernels_v4, cpu_gemm_kernels_bf16;
 
 const struct cpu_gemm_kernels *cpu_gemm_kernels(unsigned level)
 {
-	return level >= 4 ? &cpu_gemm_kernels_v4 :
+	return level == CPU_LEVEL_BF16 ? &cpu_gemm_kernels_bf16 :
+	       level >= 4 ? &cpu_gemm_kernels_v4 :
 	       level == 3 ? &cpu_gemm_kernels_v3 :
 			    &cpu_gemm_kernels_v2;
 }
 
-unsigned cpu_gemm_level(void)
+bool cpu_gemm_has(unsigned level)
+{
+	const unsigned v = (unsigned)cpu_level("");
+
+	switch (level) {
+	case CPU_LEVEL_AMX:
+		return cpu_has_amx();
+	case CPU_LEVEL_BF16:
+		return v >= 4 && __builtin_cpu_supports("avx512bf16");
+	default:
+		return level >= 2 && level <= v;
+	}
+}
+
+/* Behind which name T0_HOST_SIMD lets a unit be. */
+static const char *const unit_asked[CPU_LEVELS] = {
+	[CPU_LEVEL_AMX] = "+amx",
+	[CPU_LEVEL_BF16] = "+bf16",
+};
+
+bool cpu_gemm_may(unsigned level)
 {
 	const char *most = getenv("T0_HOST_SIMD");
-	unsigned level = (unsigned)cpu_level("T0_HOST_SIMD");
+	const unsigned v = (unsigned)cpu_level("T0_HOST_SIMD");
 
-	return level == 4 && !(most && !strcmp(most, "v4")) && cpu_has_amx() ?
-		       CPU_AMX_LEVEL :
-		       level;
+	if (level < CPU_LEVEL_AMX)
+		return level <= v;
+	return cpu_gemm_has(level) && v >= 4 &&
+	       (!most || !*most || strstr(most, unit_asked[level]));
+}
+
+unsigned cpu_gemm_level(void)
+{
+	return cpu_gemm_may(CPU_LEVEL_AMX) ? CPU_LEVEL_AMX :
+					     (unsigned)cpu_level("T0_HOST_SIMD");
 }
 
 const char *cpu_gemm_unit(unsigned level)
 {
 	static const char *const unit[] = {
 		[2] = "SSE4", [3] = "AVX2", [4] = "AVX-512",
-		[CPU_AMX_LEVEL] = "AMX, f32 as bf16 parts"
+		[CPU_LEVEL_AMX] = "AMX, f32 as bf16 parts",
+		[CPU_LEVEL_BF16] = "AVX-512 BF16"
 	};
 
 	return unit[level];
@@ -50,13 +79,6 @@ unsigned cpu_gemm_rows_max(unsigned level, unsigned vecs)
 
 /* ---- what can be done ---- */
 
-static bool has_level(unsigned level)
-{
-	return level == CPU_AMX_LEVEL ?
-		       cpu_has_amx() :
-		       level >= 2 && level <= (unsigned)cpu_level("");
-}
-
 /* A tile of AMX holds all of what it sums up; there is no smaller step. */
 static const char *illegal_amx(const struct cpu_gemm_config *c)
 {
@@ -69,8 +91,10 @@ static const char *illegal_amx(const struct cpu_gemm_config *c)
 static const char *find_illegal(const struct cpu_gemm *g,
 				const struct cpu_gemm_config *c)
 {
-	if (!has_level(c->level))
+	if (!cpu_gemm_has(c->level))
 		return "the processor lacks this level";
+	if (c->level == CPU_LEVEL_BF16 && g->a_as != CPU_GEMM_BF16)
+		return "A must not be rounded to bf16";
 	if (g->b_type == CPU_GEMM_MADE && !g->b_by_n)
 		return "B is made, but not [n][k]";
 	if (c->path == CPU_GEMM_DOT)
@@ -202,7 +226,7 @@ static bool swapped_pays(const struct cpu_gemm *g)
 
 static void plan_tile(const struct cpu_gemm *g, struct cpu_gemm_config *c)
 {
-	bool wide = c->level == 4;
+	bool wide = c->level >= 4;
 	size_t lanes = cpu_gemm_kernels(c->level)->lanes;
 
 	c->rows = wide ? 12 : 6;
@@ -258,7 +282,10 @@ void cpu_gemm_plan(const struct cpu_gemm *g, unsigned level,
 		plan_amx(g, c);
 		return;
 	}
-	level = level > 4 ? 4 : level;
+	if (g->a_as == CPU_GEMM_BF16 && level > 4 &&
+	    cpu_gemm_may(CPU_LEVEL_BF16))
+		level = CPU_LEVEL_BF16;
+	level = level > 4 && level != CPU_LEVEL_BF16 ? 4 : level;
 	*c = (struct cpu_gemm_config){
 		.level = (uint8_t)level,
 		.path = swapped_pays(g) ? CPU_GEMM_SWAPPED : CPU_GEMM_NORMAL,
@@ -266,6 +293,7 @@ void cpu_gemm_plan(const struct cpu_gemm *g, unsigned level,
 	};
 	if (g->m <= dot_rows(g, level) && g->b_type != CPU_GEMM_MADE) {
 		c->path = CPU_GEMM_DOT;
+		c->level = level > 4 ? 4 : (uint8_t)level;
 		c->kc = 0;
 		return;
 	}
@@ -275,5 +303,10 @@ void cpu_gemm_plan(const struct cpu_gemm *g, unsigned level,
 
 void cpu_gemm_default(const struct cpu_gemm *g, struct cpu_gemm_config *c)
 {
-	cpu_gemm_plan(g, cpu_gemm_level(), c);
+	unsigned level = cpu_gemm_level();
+
+	if (level == 4 && g->a_as == CPU_GEMM_BF16 &&
+	    cpu_gemm_may(CPU_LEVEL_BF16))
+		level = CPU_LEVEL_BF16;
+	cpu_gemm_plan(g, level, c);
 }

@@ -55,6 +55,16 @@ void CPU_GEMM_NAME(cpu_gemm_dot)(const struct cpu_gemm *g, size_t j0, size_t j1,
 void CPU_GEMM_NAME(cpu_gemm_sweep)(const struct cpu_gemm *g, size_t j0,
 				   size_t j1, size_t ahead_bytes);
 
+#if LANES == 16
+/* gemm_pairs_simd.c: the same as pairs of bf16, whatever is stored. */
+void cpu_gemm_pairs_lines(const struct cpu_gemm_source *s, size_t rows,
+			  size_t k, float *out);
+void cpu_gemm_pairs_rows(const struct cpu_gemm_source *s, size_t k,
+			 size_t columns, size_t width, float *out);
+void cpu_gemm_pairs_columns(const struct cpu_gemm_source *s, size_t k,
+			    size_t columns, size_t width, float *out);
+#endif
+
 static ALWAYS vf load(const float *p)
 {
 	return *(const vfu *)p;

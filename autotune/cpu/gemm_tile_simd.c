@@ -9,8 +9,14 @@
  * where another thread has half of the core: so rows stand in lines, all
  * within reach of one register and a displacement of one byte, and some of the
  * broadcasts are part of multiply-adds.
+ *
+ * AVX-512 BF16 multiplies pairs of k's where others multiply one: all the same
+ * but for the instruction.
  */
 #include "autotune/cpu/gemm_simd.h"
+
+/* What is in 32 bits of an operand: a value, or two of bf16. */
+enum kind { ONE_F32, TWO_BF16 };
 
 struct sums {
 	vf s[CPU_GEMM_ROWS_MAX][CPU_GEMM_VECS_MAX];
@@ -33,8 +39,17 @@ static ALWAYS int folded_rows(int rows, int vecs)
  * sum += x * column.  Spelt out, as compilers would rather save the copy of
  * another register than keep a sum where it is.
  */
-static ALWAYS void add_product(vf *sum, vf x, vf column)
+static ALWAYS void add_product(enum kind kind, vf *sum, vf x, vf column)
 {
+#if LANES == 16
+	if (kind == TWO_BF16) {
+		__asm__("vdpbf16ps %2, %1, %0"
+			: "+v"(*sum)
+			: "v"(x), "v"(column));
+		return;
+	}
+#endif
+	(void)kind;
 #if LANES >= 8
 	__asm__("vfmadd231ps %2, %1, %0" : "+v"(*sum) : "v"(x), "v"(column));
 #else
@@ -43,20 +58,39 @@ static ALWAYS void add_product(vf *sum, vf x, vf column)
 }
 
 /* The same with x from memory for every lane. */
-static ALWAYS void add_folded(vf *sum, const float *x, vf column)
+static ALWAYS void add_folded(enum kind kind, vf *sum, const float *x,
+			      vf column)
 {
 #if LANES == 16
-	__asm__("vfmadd231ps %2%{1to16%}, %1, %0"
-		: "+v"(*sum)
-		: "v"(column), "m"(*x));
+	if (kind == TWO_BF16)
+		__asm__("vdpbf16ps %2%{1to16%}, %1, %0"
+			: "+v"(*sum)
+			: "v"(column), "m"(*x));
+	else
+		__asm__("vfmadd231ps %2%{1to16%}, %1, %0"
+			: "+v"(*sum)
+			: "v"(column), "m"(*x));
 #else
-	add_product(sum, splat(*x), column);
+	add_product(kind, sum, splat(*x), column);
+#endif
+}
+
+/* The 32 bits for every lane, whatever they are. */
+static ALWAYS vf spread_bits(const float *x)
+{
+#if LANES == 16
+	int32_t bits;
+
+	memcpy(&bits, x, sizeof(bits));
+	return (vf)_mm512_set1_epi32(bits);
+#else
+	return splat(*x);
 #endif
 }
 
 /* One k; row i stands at p[i * LANES]. */
-static ALWAYS void step_one(struct sums *t, const float *p, const float *q,
-			    int rows, int vecs)
+static ALWAYS void step_one(enum kind kind, struct sums *t, const float *p,
+			    const float *q, int rows, int vecs)
 {
 	vf column[CPU_GEMM_VECS_MAX];
 
@@ -67,27 +101,27 @@ static ALWAYS void step_one(struct sums *t, const float *p, const float *q,
 	for (int i = 0; i < rows; i++) {
 		const float *at = p + i * LANES;
 		bool fold = i < folded_rows(rows, vecs);
-		vf x = fold ? column[0] : splat(*at);
+		vf x = fold ? column[0] : spread_bits(at);
 #pragma GCC unroll 4
 		for (int j = 0; j < vecs; j++)
 			if (fold)
-				add_folded(&t->s[i][j], at, column[j]);
+				add_folded(kind, &t->s[i][j], at, column[j]);
 			else
-				add_product(&t->s[i][j], x, column[j]);
+				add_product(kind, &t->s[i][j], x, column[j]);
 	}
 }
 
 /* Four k's of one line. */
-static ALWAYS void step_four(struct sums *t, const float *p, const float *q,
-			     int rows, int vecs)
+static ALWAYS void step_four(enum kind kind, struct sums *t, const float *p,
+			     const float *q, int rows, int vecs)
 {
 #pragma GCC unroll 4
 	for (int u = 0; u < 4; u++)
-		step_one(t, p + u, q + u * vecs * LANES, rows, vecs);
+		step_one(kind, t, p + u, q + u * vecs * LANES, rows, vecs);
 }
 
-static ALWAYS void sum_up(struct sums *t, const struct cpu_gemm_block *b,
-			  int rows, int vecs)
+static ALWAYS void sum_up(enum kind kind, struct sums *t,
+			  const struct cpu_gemm_block *b, int rows, int vecs)
 {
 	const float *p = b->p, *q = b->q;
 	const char *ahead = b->ahead;
@@ -100,17 +134,18 @@ static ALWAYS void sum_up(struct sums *t, const struct cpu_gemm_block *b,
 		ahead += (size_t)LANES << b->ahead_shift;
 #pragma GCC unroll 1
 		for (int u = 0; u < LANES; u += 4) {
-			step_four(t, p, q, rows, vecs);
+			step_four(kind, t, p, q, rows, vecs);
 			p += 4;
 			q += 4 * vecs * LANES;
 		}
 		p += (rows - 1) * LANES;
 	}
 	for (; k; k--, p++, q += vecs * LANES)
-		step_one(t, p, q, rows, vecs);
+		step_one(kind, t, p, q, rows, vecs);
 }
 
-static ALWAYS void run_tile(const struct cpu_gemm_block *b, int rows, int vecs)
+static ALWAYS void run_tile(enum kind kind, const struct cpu_gemm_block *b,
+			    int rows, int vecs)
 {
 	struct sums t;
 
@@ -121,7 +156,7 @@ static ALWAYS void run_tile(const struct cpu_gemm_block *b, int rows, int vecs)
 			t.s[i][j] = (vf){ 0 };
 			__builtin_prefetch(b->c + i * b->ldc + j * LANES);
 		}
-	sum_up(&t, b, rows, vecs);
+	sum_up(kind, &t, b, rows, vecs);
 #pragma GCC unroll 16
 	for (int i = 0; i < rows; i++)
 #pragma GCC unroll 4
@@ -133,9 +168,17 @@ static ALWAYS void run_tile(const struct cpu_gemm_block *b, int rows, int vecs)
 #define TILE(rows, vecs) \
 	static void tile_##vecs##_##rows(const struct cpu_gemm_block *b) \
 	{ \
-		run_tile(b, rows, vecs); \
+		run_tile(ONE_F32, b, rows, vecs); \
+	}
+#define TILE_BF16(rows, vecs) \
+	static void tile_bf16_##vecs##_##rows(const struct cpu_gemm_block *b) \
+	{ \
+		run_tile(TWO_BF16, b, rows, vecs); \
 	}
 #define NAME(rows, vecs) [vecs - 1][rows - 1] = tile_##vecs##_##rows,
+
+#define NAME_BF16(rows, vecs) \
+	[vecs - 1][rows - 1] = tile_bf16_##vecs##_##rows,
 
 #define UPTO_4(do, v) \
 	do \
@@ -165,6 +208,7 @@ ALL(TILE)
 
 const struct cpu_gemm_kernels CPU_GEMM_NAME(cpu_gemm_kernels) = {
 	.lanes = LANES,
+	.unit = 1,
 	.rows = ROWS,
 	.tile = { ALL(NAME) },
 	.pack_lines = CPU_GEMM_NAME(cpu_gemm_pack_lines),
@@ -175,3 +219,19 @@ const struct cpu_gemm_kernels CPU_GEMM_NAME(cpu_gemm_kernels) = {
 	.dot = CPU_GEMM_NAME(cpu_gemm_dot),
 	.sweep = CPU_GEMM_NAME(cpu_gemm_sweep),
 };
+
+#if LANES == 16
+ALL(TILE_BF16)
+
+const struct cpu_gemm_kernels cpu_gemm_kernels_bf16 = {
+	.lanes = LANES,
+	.unit = 2,
+	.rows = ROWS,
+	.tile = { ALL(NAME_BF16) },
+	.pack_lines = cpu_gemm_pairs_lines,
+	.pack_rows = cpu_gemm_pairs_rows,
+	.pack_columns = cpu_gemm_pairs_columns,
+	.merge = CPU_GEMM_NAME(cpu_gemm_merge),
+	.turn = CPU_GEMM_NAME(cpu_gemm_turn),
+};
+#endif

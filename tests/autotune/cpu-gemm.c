@@ -34,6 +34,7 @@ struct problem {
 	float *a, *c, *before;
 	void *b;
 	double *wide; /* B as doubles, [n][k] */
+	bool rounds;  /* are A and B rounded to bf16 before? */
 	size_t c_size;
 };
 
@@ -68,6 +69,7 @@ static void problem_init(struct problem *p, size_t m, size_t n, size_t k,
 	p->a = xmalloc((m ? (m - 1) * g->lda + k : 0) * 4 + 1);
 	p->b = xmalloc((tall ? (tall - 1) * g->ldb + wide : 0) * 4 + 1);
 	p->c_size = m ? (m - 1) * g->ldc + n : 0;
+	p->rounds = false;
 	p->c = xmalloc(p->c_size * 4 + 1);
 	p->before = xmalloc(p->c_size * 4 + 1);
 	p->wide = xcalloc(n * k + 1, sizeof(*p->wide));
@@ -96,6 +98,11 @@ static void problem_fini(struct problem *p)
 	free(p->wide);
 }
 
+static double operand(const struct problem *p, double v)
+{
+	return p->rounds ? float_value(float_bits(v, 8, 7), 8, 7) : v;
+}
+
 /* One element in double, and the bound of its error. */
 static double wanted(const struct problem *p, size_t i, size_t j, double *bound)
 {
@@ -103,7 +110,8 @@ static double wanted(const struct problem *p, size_t i, size_t j, double *bound)
 	double sum = 0, size = 0, old = 0;
 
 	for (size_t k = 0; k < g->k; k++) {
-		double v = (double)p->a[i * g->lda + k] * p->wide[j * g->k + k];
+		double v = operand(p, p->a[i * g->lda + k]) *
+			   operand(p, p->wide[j * g->k + k]);
 		sum += v;
 		size += v * v;
 	}
@@ -162,6 +170,8 @@ static bool good(const struct cpu_gemm_config *c, size_t most)
 		     below(most), below(most), (enum cpu_gemm_type)below(3),
 		     by_n, below(3) ? 1 : scales[below(4)], scales[below(4)]);
 	p.g.config = c;
+	p.rounds = c->level == CPU_LEVEL_BF16;
+	p.g.a_as = p.rounds ? CPU_GEMM_BF16 : CPU_GEMM_F32;
 	run(&p, 1 + (unsigned)below(5));
 	w = worst(&p);
 	if (!(w <= 1))
@@ -348,6 +358,8 @@ static void made(enum cpu_gemm_path path, unsigned level)
 
 	problem_init(&p, 50, 77, 331, CPU_GEMM_F32, true, 1, .5f);
 	p.g.config = &c;
+	p.rounds = level == CPU_LEVEL_BF16;
+	p.g.a_as = p.rounds ? CPU_GEMM_BF16 : CPU_GEMM_F32;
 	struct cpu_gemm g = p.g;
 	struct maker m = { &g, 0 };
 	p.g.b_type = CPU_GEMM_MADE;
@@ -376,6 +388,9 @@ static void special(enum cpu_gemm_path path, unsigned level, bool in_b)
 		cpu_gemm_default(&p.g, &c);
 		unsetenv("T0_HOST_SIMD");
 		c.path = path;
+		c.level = (uint8_t)level;
+		p.g.a_as = level == CPU_LEVEL_BF16 ? CPU_GEMM_BF16 :
+						     CPU_GEMM_F32;
 	}
 	p.g.config = &c;
 	if (in_b)
@@ -390,7 +405,7 @@ static void special(enum cpu_gemm_path path, unsigned level, bool in_b)
 					(i == 7) != !!isinf(v);
 		}
 	is_u64(wrong, 0, "%s%s: %s stays in its %s", paths[path],
-	       level == 5 ? " AMX" : "",
+	       level == 5 ? " AMX" : level == 6 ? " BF16" : "",
 	       in_b ? "NaN" : "infinity", in_b ? "column" : "row");
 	problem_fini(&p);
 }
@@ -460,6 +475,45 @@ static void refused(void)
 	}
 }
 
+/* Which unit a product is done with, and by what T0_HOST_SIMD lets it. */
+static void test_names(void)
+{
+	static const struct {
+		const char *simd;
+		unsigned level;
+	} test[] = { { "v4+bf16", CPU_LEVEL_BF16 }, { "v4", 4 },
+		     { "v4+vnni", 4 }, { "v3+bf16", 3 }, { "v3", 3 } };
+	struct cpu_gemm g = { .m = 64, .n = 64, .k = 64, .lda = 64, .ldb = 64,
+			      .ldc = 64, .b_type = CPU_GEMM_BF16,
+			      .b_by_n = true, .a_as = CPU_GEMM_BF16 };
+	struct cpu_gemm_config c;
+
+	for (size_t i = 0; i < ARRAY_SIZE(test); i++) {
+		setenv("T0_HOST_SIMD", test[i].simd, 1);
+		cpu_gemm_default(&g, &c);
+		is_u64(c.level, test[i].level, "T0_HOST_SIMD=%s takes %s",
+		       test[i].simd, cpu_gemm_unit(test[i].level));
+	}
+	unsetenv("T0_HOST_SIMD");
+	g.a_as = CPU_GEMM_F32;
+	cpu_gemm_default(&g, &c);
+	ok(c.level != CPU_LEVEL_BF16, "A that must stay as it is, does");
+	c.level = CPU_LEVEL_BF16;
+	const char *why;
+	ok(!cpu_gemm_legal(&g, &c, &why), "and may not be rounded: %s", why);
+}
+
+static void test_bf16(void)
+{
+	every_tile(CPU_LEVEL_BF16);
+	for (int path = CPU_GEMM_NORMAL; path < CPU_GEMM_PATHS; path++) {
+		made((enum cpu_gemm_path)path, CPU_LEVEL_BF16);
+		special((enum cpu_gemm_path)path, CPU_LEVEL_BF16, false);
+		special((enum cpu_gemm_path)path, CPU_LEVEL_BF16, true);
+	}
+	test_names();
+}
+
 int main(void)
 {
 	const char *s = getenv("T0_SEED");
@@ -484,6 +538,10 @@ int main(void)
 	} else {
 		skip("no AMX here: none of its tiles was tried");
 	}
+	if (cpu_gemm_has(CPU_LEVEL_BF16))
+		test_bf16();
+	else
+		skip("no AVX-512 BF16 here: none of its tiles was tried");
 	defaults();
 	shares();
 	for (size_t m = 4; m < 300; m *= 3)
