@@ -162,7 +162,7 @@ static struct cpu_gemm_source make_source(const struct share *s, size_t row,
 {
 	struct cpu_gemm_source m = { CPU_GEMM_F32, s->made, odd_lines(MADE_K) };
 
-	s->g->make(s->g->b, row, n, k0, k, s->made, m.ld);
+	cpu_gemm_make(s->kernels, s->g, row, n, k0, k, s->made, m.ld);
 	return m;
 }
 
@@ -188,7 +188,7 @@ static void pack_panels(const struct share *s)
 	for (size_t j = s->packed0; j < s->packed1; j += width) {
 		size_t n = size_min(width, s->packed1 - j);
 		float *out = s->pack + (j - s->packed0) * s->depth;
-		if (s->columns.type == CPU_GEMM_MADE) {
+		if (s->columns.type >= CPU_GEMM_MADE) {
 			columns_made(s, j, n, out);
 			continue;
 		}
@@ -222,7 +222,7 @@ static void rows_made(const struct share *s, const struct panel *p)
 static void rows_at(const struct share *s, const struct panel *p,
 		    struct cpu_gemm_block *b)
 {
-	if (s->rows.type == CPU_GEMM_MADE) {
+	if (s->rows.type >= CPU_GEMM_MADE) {
 		rows_made(s, p);
 	} else {
 		struct cpu_gemm_source from =
@@ -257,7 +257,7 @@ static void ahead_at(struct share *s, const struct panel *next, size_t j,
 	b->ahead_ld_bytes = 0;
 	b->ahead_shift = 2;
 	if (row < next->n) {
-		if (s->rows.type != CPU_GEMM_MADE)
+		if (s->rows.type < CPU_GEMM_MADE)
 			ahead_of(s, b, &s->rows, next->i + row, next->k0);
 	} else if (s->ahead0 < s->ahead1) {
 		ahead_of(s, b, &s->columns, s->ahead0, s->ahead_k0);
@@ -366,7 +366,7 @@ static void ahead_init(struct share *s, size_t j, size_t nc, size_t deep)
 	s->ahead0 = again ? s->column0 : j + nc;
 	s->ahead_k0 = again ? s->k0 + deep : s->k0;
 	s->ahead1 = size_min(s->ahead0 + nc, s->column1);
-	if (!s->columns_turn || s->columns.type == CPU_GEMM_MADE ||
+	if (!s->columns_turn || s->columns.type >= CPU_GEMM_MADE ||
 	    s->ahead_k0 >= s->k)
 		s->ahead1 = 0;
 }
@@ -451,7 +451,7 @@ static void share_init(struct share *s, const struct cpu_gemm *g, size_t n,
 	s->step = 16;
 	for (size_t i = 0; i < n; i++) {
 		rows += swapped ? g[i].n : g->m;
-		if (g[i].b_type == CPU_GEMM_MADE)
+		if (g[i].b_type >= CPU_GEMM_MADE)
 			s->step = CPU_GEMM_MADE_STEP;
 	}
 	s->cuts = cuts_of_rows(s, rows, columns, parts);
@@ -527,7 +527,9 @@ void cpu_gemm_list_part(const struct cpu_gemm *g, size_t n,
 		return;
 	}
 	choose_config(g, n, &how);
-	if (how.path == CPU_GEMM_SWAPPED)
+	if (cpu_gemm_is_bytes(how.level))
+		cpu_bytes_part(g, n, &how, s, part, parts);
+	else if (how.path == CPU_GEMM_SWAPPED)
 		share_do(g, n, &how, s, part, parts);
 	else
 		for (size_t i = 0; i < n; i++)

@@ -30,6 +30,12 @@
  * below 2^-126 counts as 0.  Products of few rows that pack nothing, and levels
  * without such a unit, leave all as it is.
  *
+ * Or they become bytes, each 32 k's of a row with a scale, their largest value
+ * over 127, and so do those of a B that is made; sums of 32 products are exact
+ * then.  INT8 and INT4 are multiplied as they are stored.  Infinity and NaN make
+ * all of their group NaN.  Where nothing of A may be rounded, integers of B
+ * become f32.
+ *
  * The bits of C depend on the shape, the configuration and the level of the
  * instruction set, never on the number of threads.
  *
@@ -54,7 +60,22 @@ enum cpu_gemm_type {
 	CPU_GEMM_F32,
 	CPU_GEMM_F16,
 	CPU_GEMM_BF16,
-	CPU_GEMM_MADE
+	CPU_GEMM_MADE,
+	CPU_GEMM_INT8, /* `b` is a struct cpu_gemm_ints */
+	CPU_GEMM_INT4,
+	CPU_GEMM_TYPES
+};
+
+/*
+ * Integers [n][k], k a multiple of 32, of which 32 share a scale in f16: those of
+ * row j and group i begin at q + j * q_row + i * q_group, their scale is at
+ * scale + j * scale_row + i * scale_group, all in bytes.  INT8: a signed byte
+ * each.  INT4: byte b has value b in its low half and b + 16 in its high one,
+ * 8 added.
+ */
+struct cpu_gemm_ints {
+	const uint8_t *q, *scale;
+	size_t q_row, q_group, scale_row, scale_group;
 };
 
 /*
@@ -85,6 +106,9 @@ enum cpu_gemm_path {
 enum cpu_gemm_level {
 	CPU_LEVEL_AMX = 5,
 	CPU_LEVEL_BF16, /* AVX-512 BF16: A and B in bf16 */
+	CPU_LEVEL_VNNI, /* bytes: by AVX-512 VNNI */
+	CPU_LEVEL_AVX_VNNI,
+	CPU_LEVEL_BYTES, /* by AVX2 */
 	CPU_LEVELS
 };
 
@@ -117,7 +141,7 @@ struct cpu_gemm {
 	bool coarse; /* 16 bits of a value are enough; see above */
 	/*
 	 * What values of A, and those of B that are wider, may be rounded to:
-	 * F32 for not at all, or BF16.
+	 * F32 for not at all, BF16, or INT8 in groups of 32 k's.
 	 */
 	enum cpu_gemm_type a_as;
 	float *c;
@@ -126,6 +150,11 @@ struct cpu_gemm {
 	const struct cpu_gemm_config *config;
 };
 
+/* Is it one of those that multiply bytes? */
+static inline bool cpu_gemm_is_bytes(unsigned level)
+{
+	return level >= CPU_LEVEL_VNNI;
+}
 /*
  * Rows of the largest tile of so many vectors; 0: there is none.  With AMX
  * vectors are of 16 values and rows multiples of 16; kc is 32.

@@ -132,9 +132,9 @@ static void make_again(struct share *s, const struct at *a, float *sums)
 	g.m = s->swapped ? a->columns : a->rows;
 	g.n = s->swapped ? a->rows : a->columns;
 	g.a += i0 * g.lda;
-	if (g.b_type == CPU_GEMM_MADE) {
+	if (g.b_type >= CPU_GEMM_MADE) {
 		made = xmalloc(g.n * g.k * sizeof(*made));
-		g.make(g.b, j0, g.n, 0, g.k, made, g.k);
+		cpu_gemm_make(s->kernels, &g, j0, g.n, 0, g.k, made, g.k);
 		g.b_type = CPU_GEMM_F32;
 		g.b = made;
 		g.ldb = g.k;
@@ -168,9 +168,10 @@ static struct cpu_gemm_source source_of(const struct share *s,
 					const struct cpu_gemm_source *from,
 					size_t i, size_t n)
 {
-	if (from->type != CPU_GEMM_MADE)
+	if (from->type < CPU_GEMM_MADE)
 		return cpu_gemm_source_at(from, i, s->k0);
-	s->g->make(s->g->b, i, n, s->k0, s->depth, s->made, s->made_ld);
+	cpu_gemm_make(s->kernels, s->g, i, n, s->k0, s->depth, s->made,
+		      s->made_ld);
 	return (struct cpu_gemm_source){ CPU_GEMM_F32, s->made, s->made_ld };
 }
 
@@ -227,7 +228,7 @@ static void ahead_at(const struct share *s, size_t next, size_t j,
 	size_t t = (j - s->packed0) / width, size;
 
 	b->ahead_rows = 0;
-	if (next >= s->row1 || s->rows.type == CPU_GEMM_MADE)
+	if (next >= s->row1 || s->rows.type >= CPU_GEMM_MADE)
 		return;
 	size = s->rows.type == CPU_GEMM_F32 ? 4 : 2;
 	next += rows * t / tiles;
@@ -304,14 +305,14 @@ static void lay_out(struct share *s, size_t nc, size_t depth,
 {
 	size_t height = s->how.rows, width = width_of(s), rows = 0;
 	size_t pack = cpu_amx_bytes(s->column_parts, nc, depth), strip = 0;
-	size_t made = s->columns.type == CPU_GEMM_MADE;
+	size_t made = s->columns.type >= CPU_GEMM_MADE;
 
 	for (size_t i = 0; i < s->n_list; i++) {
 		rows_of(s, i);
 		size_t bytes = cpu_amx_bytes(s->row_parts, height, depth);
 		strip = bytes > strip ? bytes : strip;
 		rows += round_up(s->row1 - s->row0, height);
-		made = made || s->rows.type == CPU_GEMM_MADE;
+		made = made || s->rows.type >= CPU_GEMM_MADE;
 	}
 	size_t sums = depth < s->g->k ? rows * nc : height * width;
 	s->made_ld = odd_lines(depth);

@@ -44,6 +44,9 @@ struct cpu_gemm_kernels {
 	/* c = alpha * p * q + beta * c; c is read only where beta is not 0. */
 	void (*tile[CPU_GEMM_VECS_MAX][CPU_GEMM_ROWS_MAX])(
 		const struct cpu_gemm_block *b);
+	/* Rows of a B of INT8 or INT4 as f32; see cpu_gemm_make_fn. */
+	void (*make_ints)(const struct cpu_gemm *g, size_t row, size_t n,
+			  size_t k0, size_t k, float *out, size_t ldo);
 	/* s [rows][k] to lines: out[k / lanes][row][lanes], zeros behind k. */
 	void (*pack_lines)(const struct cpu_gemm_source *s, size_t rows,
 			   size_t k, float *out);
@@ -100,6 +103,48 @@ static inline size_t cpu_amx_bytes(unsigned parts, size_t rows, size_t k)
 	       CPU_AMX_TILE_BYTES;
 }
 
+/*
+ * Groups of 32 bytes, each with a scale.  A row's are [groups] of CPU_BYTES_ROW
+ * bytes: the integers, -128 times their sum, the scale in f32.  A panel of
+ * columns is [groups][8 + 1][width] words: four integers of a column each, then
+ * its scales.
+ */
+#define CPU_BYTES_GROUP	 32
+#define CPU_BYTES_ROW	 40
+#define CPU_BYTES_OFFSET 32
+#define CPU_BYTES_SCALE	 36
+#define CPU_BYTES_COLUMN 9
+#define CPU_BYTES_ROWS	 4 /* of a tile, at most */
+#define CPU_BYTES_VECS	 3
+
+struct cpu_bytes_block {
+	const char *rows;
+	size_t rows_ld_bytes;
+	const float *columns;
+	size_t groups;
+	float alpha, beta;
+	float *c;
+	size_t ldc;
+};
+
+struct cpu_bytes_kernels {
+	unsigned lanes;
+	uint8_t rows, vecs; /* of the largest tile */
+	/* c = alpha * rows * columns + beta * c, as cpu_gemm_kernels' tiles */
+	void (*tile[CPU_BYTES_VECS][CPU_BYTES_ROWS])(
+		const struct cpu_bytes_block *b);
+	void (*pack_rows)(const float *a, size_t lda, size_t rows, size_t k,
+			  char *out);
+	/* `space` holds (CPU_BYTES_COLUMN + 8) * lanes * groups + 64 floats. */
+	void (*pack_columns)(const struct cpu_gemm *g, size_t column,
+			     size_t columns, size_t g0, size_t groups,
+			     float *out, float *space);
+	void (*merge)(const float *t, size_t ldt, size_t rows, size_t columns,
+		      float alpha, float beta, float *c, size_t ldc);
+};
+/* Of a level of bytes that this processor has. */
+const struct cpu_bytes_kernels *cpu_bytes_kernels(unsigned level);
+
 struct cpu_amx_block {
 	const char *rows, *columns; /* packed */
 	size_t k;
@@ -146,8 +191,27 @@ void *cpu_gemm_scratch_get(struct cpu_gemm_scratch *s, size_t bytes);
 void cpu_gemm_split(size_t n, size_t unit, unsigned part, unsigned parts,
 		    size_t *from, size_t *to);
 
-/* ------------------------------------------------------- cpu_has_amx.c -----
- */
+/* Rows of a B that is made, as f32. */
+static inline void cpu_gemm_make(const struct cpu_gemm_kernels *k,
+				 const struct cpu_gemm *g, size_t row, size_t n,
+				 size_t k0, size_t count, float *out,
+				 size_t ldo)
+{
+	if (g->b_type == CPU_GEMM_MADE)
+		g->make(g->b, row, n, k0, count, out, ldo);
+	else
+		k->make_ints(g, row, n, k0, count, out, ldo);
+}
+
+/* ------------------------------------------------------ gemm_bytes.c ---- */
+
+/* A share of products of a list, by a configuration of a level of bytes. */
+void cpu_bytes_part(const struct cpu_gemm *g, size_t n,
+		    const struct cpu_gemm_config *how,
+		    struct cpu_gemm_scratch *scratch, unsigned part,
+		    unsigned parts);
+
+/* -------------------------------------------------------- gemm_amx.c ---- */
 
 /*
  * A share of products with the same columns, all of a list if these are of A,
@@ -159,6 +223,9 @@ void cpu_amx_part(const struct cpu_gemm *g, size_t n,
 		  unsigned parts);
 
 /* ------------------------------------------------------- gemm_plan.c ---- */
+
+/* The VNNI of AVX, where that of AVX-512 needs not be. */
+bool cpu_has_avx_vnni(void);
 
 /* cpu_gemm_default() for a level. */
 void cpu_gemm_plan(const struct cpu_gemm *g, unsigned level,

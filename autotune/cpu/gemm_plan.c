@@ -2,6 +2,7 @@
  * autotune/cpu/gemm_plan.c - which paths and tiles a product may take, and a
  * good default.
  */
+#include <cpuid.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +21,19 @@ const struct cpu_gemm_kernels *cpu_gemm_kernels(unsigned level)
 			    &cpu_gemm_kernels_v2;
 }
 
+bool cpu_has_avx_vnni(void)
+{
+	unsigned a, b, c, d;
+
+	return cpu_level("") >= 3 && __get_cpuid_count(7, 1, &a, &b, &c, &d) &&
+	       a >> 4 & 1;
+}
+
+static bool has_wide_vnni(void)
+{
+	return cpu_level("") >= 4 && __builtin_cpu_supports("avx512vnni");
+}
+
 bool cpu_gemm_has(unsigned level)
 {
 	const unsigned v = (unsigned)cpu_level("");
@@ -29,6 +43,12 @@ bool cpu_gemm_has(unsigned level)
 		return cpu_has_amx();
 	case CPU_LEVEL_BF16:
 		return v >= 4 && __builtin_cpu_supports("avx512bf16");
+	case CPU_LEVEL_VNNI:
+		return has_wide_vnni();
+	case CPU_LEVEL_AVX_VNNI:
+		return has_wide_vnni() || cpu_has_avx_vnni();
+	case CPU_LEVEL_BYTES:
+		return v >= 3;
 	default:
 		return level >= 2 && level <= v;
 	}
@@ -38,6 +58,14 @@ bool cpu_gemm_has(unsigned level)
 static const char *const unit_asked[CPU_LEVELS] = {
 	[CPU_LEVEL_AMX] = "+amx",
 	[CPU_LEVEL_BF16] = "+bf16",
+	[CPU_LEVEL_VNNI] = "+vnni",
+	[CPU_LEVEL_AVX_VNNI] = "+vnni",
+	[CPU_LEVEL_BYTES] = "v",
+};
+/* And with which level of x86-64. */
+static const uint8_t unit_of[CPU_LEVELS] = {
+	[CPU_LEVEL_AMX] = 4, [CPU_LEVEL_BF16] = 4, [CPU_LEVEL_VNNI] = 4,
+	[CPU_LEVEL_AVX_VNNI] = 3, [CPU_LEVEL_BYTES] = 3,
 };
 
 bool cpu_gemm_may(unsigned level)
@@ -47,7 +75,7 @@ bool cpu_gemm_may(unsigned level)
 
 	if (level < CPU_LEVEL_AMX)
 		return level <= v;
-	return cpu_gemm_has(level) && v >= 4 &&
+	return cpu_gemm_has(level) && v >= unit_of[level] &&
 	       (!most || !*most || strstr(most, unit_asked[level]));
 }
 
@@ -62,7 +90,10 @@ const char *cpu_gemm_unit(unsigned level)
 	static const char *const unit[] = {
 		[2] = "SSE4", [3] = "AVX2", [4] = "AVX-512",
 		[CPU_LEVEL_AMX] = "AMX, f32 as bf16 parts",
-		[CPU_LEVEL_BF16] = "AVX-512 BF16"
+		[CPU_LEVEL_BF16] = "AVX-512 BF16",
+		[CPU_LEVEL_VNNI] = "AVX-512 VNNI",
+		[CPU_LEVEL_AVX_VNNI] = "AVX-VNNI",
+		[CPU_LEVEL_BYTES] = "AVX2, 8 bits"
 	};
 
 	return unit[level];
@@ -74,6 +105,10 @@ unsigned cpu_gemm_rows_max(unsigned level, unsigned vecs)
 		return 0;
 	if (level == CPU_AMX_LEVEL)
 		return vecs <= 2 ? CPU_AMX_ROWS_MAX : 0;
+	if (cpu_gemm_is_bytes(level))
+		return vecs <= cpu_bytes_kernels(level)->vecs ?
+			       cpu_bytes_kernels(level)->rows :
+			       0;
 	return cpu_gemm_kernels(level)->rows[vecs - 1];
 }
 
@@ -88,6 +123,16 @@ static const char *illegal_amx(const struct cpu_gemm_config *c)
 						     NULL;
 }
 
+static const char *illegal_bytes(const struct cpu_gemm *g,
+				 const struct cpu_gemm_config *c)
+{
+	return g->a_as != CPU_GEMM_INT8	    ? "A must not be rounded to bytes" :
+	       g->b_type < CPU_GEMM_MADE    ? "B is not of integers" :
+	       c->path != CPU_GEMM_NORMAL   ? "bytes have one path" :
+	       c->kc < 1 || c->depth != c->kc ? "depth is not kc" :
+						NULL;
+}
+
 static const char *find_illegal(const struct cpu_gemm *g,
 				const struct cpu_gemm_config *c)
 {
@@ -95,11 +140,11 @@ static const char *find_illegal(const struct cpu_gemm *g,
 		return "the processor lacks this level";
 	if (c->level == CPU_LEVEL_BF16 && g->a_as != CPU_GEMM_BF16)
 		return "A must not be rounded to bf16";
-	if (g->b_type == CPU_GEMM_MADE && !g->b_by_n)
+	if (g->b_type >= CPU_GEMM_MADE && !g->b_by_n)
 		return "B is made, but not [n][k]";
 	if (c->path == CPU_GEMM_DOT)
 		return c->level > 4 ? "AMX has tiles only" :
-		       g->b_type == CPU_GEMM_MADE ? "B is made, not stored" :
+		       g->b_type >= CPU_GEMM_MADE ? "B is made, not stored" :
 		       g->m > CPU_GEMM_DOT_MAX ? "too many rows of A" :
 						  NULL;
 	if (c->path != CPU_GEMM_NORMAL && c->path != CPU_GEMM_SWAPPED)
@@ -112,9 +157,11 @@ static const char *find_illegal(const struct cpu_gemm *g,
 		return "nc is 0";
 	if (c->level == CPU_AMX_LEVEL)
 		return illegal_amx(c);
+	if (cpu_gemm_is_bytes(c->level))
+		return illegal_bytes(g, c);
 	if (c->kc < 16 || c->kc > CPU_GEMM_KC_MAX || c->kc % 16)
 		return "kc is not a multiple of 16 up to the largest";
-	if (g->b_type == CPU_GEMM_MADE && c->kc % CPU_GEMM_MADE_STEP)
+	if (g->b_type >= CPU_GEMM_MADE && c->kc % CPU_GEMM_MADE_STEP)
 		return "kc is not a multiple of what is made at a time";
 	if (c->depth < c->kc || c->depth % c->kc)
 		return "depth is not a multiple of kc";
@@ -256,6 +303,20 @@ static bool amx_pays(const struct cpu_gemm *g)
 	       g->m * g->n > 64 * 64 && g->n >= 16 && g->k >= CPU_AMX_K;
 }
 
+/* Groups of a panel whose integers and scales fill some of the first cache. */
+static void plan_bytes(unsigned level, struct cpu_gemm_config *c)
+{
+	const struct cpu_bytes_kernels *k = cpu_bytes_kernels(level);
+
+	*c = (struct cpu_gemm_config){ .level = (uint8_t)level,
+				       .path = CPU_GEMM_NORMAL,
+				       .rows = k->rows,
+				       .vecs = k->vecs,
+				       .kc = 12,
+				       .depth = 12,
+				       .nc = 1 };
+}
+
 static void plan_amx(const struct cpu_gemm *g, struct cpu_gemm_config *c)
 {
 	*c = (struct cpu_gemm_config){ .level = CPU_AMX_LEVEL,
@@ -285,13 +346,17 @@ void cpu_gemm_plan(const struct cpu_gemm *g, unsigned level,
 	if (g->a_as == CPU_GEMM_BF16 && level > 4 &&
 	    cpu_gemm_may(CPU_LEVEL_BF16))
 		level = CPU_LEVEL_BF16;
+	if (cpu_gemm_is_bytes(level)) {
+		plan_bytes(level, c);
+		return;
+	}
 	level = level > 4 && level != CPU_LEVEL_BF16 ? 4 : level;
 	*c = (struct cpu_gemm_config){
 		.level = (uint8_t)level,
 		.path = swapped_pays(g) ? CPU_GEMM_SWAPPED : CPU_GEMM_NORMAL,
 		.kc = 512,
 	};
-	if (g->m <= dot_rows(g, level) && g->b_type != CPU_GEMM_MADE) {
+	if (g->m <= dot_rows(g, level) && g->b_type < CPU_GEMM_MADE) {
 		c->path = CPU_GEMM_DOT;
 		c->level = level > 4 ? 4 : (uint8_t)level;
 		c->kc = 0;
@@ -301,10 +366,25 @@ void cpu_gemm_plan(const struct cpu_gemm *g, unsigned level,
 	cpu_gemm_blocks(g, c->path == CPU_GEMM_SWAPPED, c);
 }
 
+/* The best level of bytes there may be; 0: none. */
+static unsigned bytes_level(const struct cpu_gemm *g)
+{
+	if (g->a_as != CPU_GEMM_INT8 || g->b_type < CPU_GEMM_MADE)
+		return 0;
+	for (unsigned level = CPU_LEVEL_VNNI; level <= CPU_LEVEL_BYTES; level++)
+		if (cpu_gemm_may(level))
+			return level;
+	return 0;
+}
+
 void cpu_gemm_default(const struct cpu_gemm *g, struct cpu_gemm_config *c)
 {
-	unsigned level = cpu_gemm_level();
+	unsigned level = cpu_gemm_level(), bytes = bytes_level(g);
 
+	if (bytes) {
+		plan_bytes(bytes, c);
+		return;
+	}
 	if (level == 4 && g->a_as == CPU_GEMM_BF16 &&
 	    cpu_gemm_may(CPU_LEVEL_BF16))
 		level = CPU_LEVEL_BF16;

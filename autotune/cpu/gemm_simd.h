@@ -55,6 +55,9 @@ void CPU_GEMM_NAME(cpu_gemm_dot)(const struct cpu_gemm *g, size_t j0, size_t j1,
 void CPU_GEMM_NAME(cpu_gemm_sweep)(const struct cpu_gemm *g, size_t j0,
 				   size_t j1, size_t ahead_bytes);
 
+void CPU_GEMM_NAME(cpu_gemm_make_ints)(const struct cpu_gemm *g, size_t row,
+				       size_t n, size_t k0, size_t k,
+				       float *out, size_t ldo);
 #if LANES == 16
 /* gemm_pairs_simd.c: the same as pairs of bf16, whatever is stored. */
 void cpu_gemm_pairs_lines(const struct cpu_gemm_source *s, size_t rows,

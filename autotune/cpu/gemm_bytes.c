@@ -1,0 +1,168 @@
+/*
+ * autotune/cpu/gemm_bytes.c - products in tiles of 8-bit integers: sharing and
+ * order of work.
+ *
+ * A panel of columns is packed for all k's.  Some groups of its k's stay in the
+ * first cache while all rows go by; sums wait in C meanwhile.
+ */
+#include "autotune/cpu/gemm_int.h"
+
+extern const struct cpu_bytes_kernels cpu_bytes_vnni_v4, cpu_bytes_vnni_vl,
+	cpu_bytes_vnni_v3, cpu_bytes_v3;
+
+const struct cpu_bytes_kernels *cpu_bytes_kernels(unsigned level)
+{
+	switch (level) {
+	case CPU_LEVEL_VNNI:
+		return &cpu_bytes_vnni_v4;
+	case CPU_LEVEL_AVX_VNNI:
+		return cpu_has_avx_vnni() ? &cpu_bytes_vnni_v3 :
+					    &cpu_bytes_vnni_vl;
+	default:
+		return &cpu_bytes_v3;
+	}
+}
+
+struct share {
+	const struct cpu_gemm *g; /* the one at hand */
+	const struct cpu_bytes_kernels *kernels;
+	struct cpu_gemm_config how;
+	size_t groups; /* of k's */
+	size_t row0, row1, column0, column1;
+	/* The scratch: */
+	char *rows;   /* [rows][groups] */
+	float *pack;  /* a panel: [groups][QUADS + 1][width] */
+	float *space; /* of packing */
+	float *tile;  /* [rows][TILE_LD]: of columns that fill no vector */
+};
+#define TILE_LD (CPU_BYTES_VECS * 16)
+
+static size_t size_min(size_t a, size_t b)
+{
+	return a < b ? a : b;
+}
+
+static size_t width_of(const struct share *s)
+{
+	return s->how.vecs * s->kernels->lanes;
+}
+
+static size_t round_up(size_t n, size_t unit)
+{
+	return (n + unit - 1) / unit * unit;
+}
+
+/* The packed panel, columns j .. j + n: groups g0 .. of k's, of all rows. */
+static void run_panel(const struct share *s, size_t j, size_t n, size_t g0)
+{
+	const struct cpu_gemm *g = s->g;
+	const size_t lanes = s->kernels->lanes, width = round_up(n, lanes);
+	const bool straight = width == n;
+	const float beta = g0 ? 1 : g->beta;
+	struct cpu_bytes_block b = {
+		.groups = size_min(s->how.kc, s->groups - g0),
+		.rows_ld_bytes = s->groups * CPU_BYTES_ROW,
+		.columns = s->pack + g0 * CPU_BYTES_COLUMN * width,
+		.alpha = straight ? g->alpha : 1,
+		.beta = straight ? beta : g0 > 0,
+		.ldc = straight ? g->ldc : TILE_LD,
+	};
+
+	for (size_t i = s->row0, rows; i < s->row1; i += rows) {
+		rows = size_min(s->how.rows, s->row1 - i);
+		b.rows = s->rows + (i - s->row0) * b.rows_ld_bytes +
+			 g0 * CPU_BYTES_ROW;
+		b.c = straight ? g->c + i * g->ldc + j :
+				 s->tile + (i - s->row0) * TILE_LD;
+		s->kernels->tile[width / lanes - 1][rows - 1](&b);
+	}
+	if (!straight && g0 + b.groups == s->groups)
+		s->kernels->merge(s->tile, TILE_LD, s->row1 - s->row0, n,
+				  g->alpha, g->beta,
+				  g->c + s->row0 * g->ldc + j, g->ldc);
+}
+
+static void run_columns(const struct share *s)
+{
+	for (size_t j = s->column0, n; j < s->column1; j += n) {
+		n = size_min(width_of(s), s->column1 - j);
+		s->kernels->pack_columns(s->g, j, n, 0, s->groups, s->pack,
+					 s->space);
+		for (size_t g0 = 0; g0 < s->groups; g0 += s->how.kc)
+			run_panel(s, j, n, g0);
+	}
+}
+
+/*
+ * In how many parts to cut the rows; the rest are cuts of the columns.  To pack
+ * a value costs as much as PACK products with it, to round one of a row ROUND.
+ */
+#define PACK  12
+#define ROUND 40
+
+static unsigned cuts_of_rows(const struct share *s, size_t rows,
+			     size_t columns, unsigned parts)
+{
+	size_t best = SIZE_MAX, width = width_of(s);
+	unsigned cuts = 1;
+
+	for (unsigned n = 1; n <= parts; n++) {
+		if (parts % n)
+			continue;
+		size_t r = (rows + n - 1) / n;
+		size_t c = (columns + width - 1) / width;
+		c = (c + parts / n - 1) / (parts / n) * width;
+		size_t cost = r * c + c * PACK + r * ROUND;
+		if (cost < best) {
+			best = cost;
+			cuts = n;
+		}
+	}
+	return cuts;
+}
+
+static void lay_out(struct share *s, struct cpu_gemm_scratch *scratch)
+{
+	const size_t rows = s->row1 - s->row0, lanes = s->kernels->lanes;
+	const size_t row_words = s->groups * CPU_BYTES_ROW / sizeof(float);
+	size_t rows_words = round_up(rows * row_words, 16);
+	size_t pack = s->groups * CPU_BYTES_COLUMN * width_of(s);
+	size_t space = lanes * s->groups * (CPU_BYTES_COLUMN + 8) + 64;
+	float *p = cpu_gemm_scratch_get(scratch, (rows_words + pack + space +
+						  rows * TILE_LD) *
+							 sizeof(float));
+
+	s->rows = (char *)p;
+	s->pack = p + rows_words;
+	s->space = s->pack + pack;
+	s->tile = s->space + round_up(space, 16);
+}
+
+void cpu_bytes_part(const struct cpu_gemm *g, size_t n,
+		    const struct cpu_gemm_config *how,
+		    struct cpu_gemm_scratch *scratch, unsigned part,
+		    unsigned parts)
+{
+	struct share s = { .g = g,
+			   .kernels = cpu_bytes_kernels(how->level),
+			   .how = *how,
+			   .groups = (g->k + CPU_BYTES_GROUP - 1) /
+				     CPU_BYTES_GROUP };
+	size_t columns = 0;
+
+	for (size_t i = 0; i < n; i++)
+		columns += g[i].n;
+	unsigned cuts = cuts_of_rows(&s, g->m, columns, parts);
+	cpu_gemm_split(g->m, how->rows, part % cuts, cuts, &s.row0, &s.row1);
+	if (s.row0 == s.row1)
+		return;
+	lay_out(&s, scratch);
+	s.kernels->pack_rows(g->a + s.row0 * g->lda, g->lda, s.row1 - s.row0,
+			     g->k, s.rows);
+	for (size_t i = 0; i < n; i++) {
+		s.g = &g[i];
+		cpu_gemm_split(g[i].n, width_of(&s), part / cuts, parts / cuts,
+			       &s.column0, &s.column1);
+		run_columns(&s);
+	}
+}

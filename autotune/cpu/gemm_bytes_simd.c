@@ -1,0 +1,415 @@
+/*
+ * autotune/cpu/gemm_bytes_simd.c - tiles of 8-bit integers: A and B in groups
+ * of 32 k's that share a scale.
+ *
+ * Within a group sums are integers and exact, four products at a time; then
+ * they are multiplied by both scales and added in f32.  Three ways to multiply
+ * bytes: VNNI of AVX-512 and of AVX take one instruction for four products and
+ * the sum, but unsigned bytes on one side, so B gets 128 added and every sum
+ * begins with what that adds; AVX2 takes four.
+ */
+#include "autotune/cpu/gemm_simd.h"
+
+#if LANES >= 8
+
+/* How bytes are multiplied. */
+enum kind { AVX512_VNNI, AVX_VNNI, AVX2_BYTES };
+
+typedef int32_t viu __attribute__((vector_size(4 * LANES), aligned(4)));
+enum { GROUP = CPU_BYTES_GROUP, QUADS = GROUP / 4 };
+
+static ALWAYS vi spread_word(const char *p)
+{
+	int32_t w;
+
+	memcpy(&w, p, sizeof(w));
+#if LANES == 16
+	return (vi)_mm512_set1_epi32(w);
+#else
+	return (vi)_mm256_set1_epi32(w);
+#endif
+}
+
+static ALWAYS vf spread_float(const char *p)
+{
+	return (vf)spread_word(p);
+}
+
+/* sum += products of four bytes side by side; of b as `kind` has them. */
+static ALWAYS void add_quads(enum kind kind, vi *sum, vi b, vi a)
+{
+#if LANES == 16
+	(void)kind;
+	__asm__("vpdpbusd %2, %1, %0" : "+v"(*sum) : "v"(b), "v"(a));
+#else
+	if (kind == AVX512_VNNI)
+		__asm__("%{evex%} vpdpbusd %2, %1, %0"
+			: "+x"(*sum)
+			: "x"(b), "x"(a));
+	else if (kind == AVX_VNNI)
+		__asm__("%{vex%} vpdpbusd %2, %1, %0"
+			: "+x"(*sum)
+			: "x"(b), "x"(a));
+	else
+		*sum += (vi)_mm256_madd_epi16(
+			_mm256_maddubs_epi16(_mm256_abs_epi8((__m256i)b),
+					     _mm256_sign_epi8((__m256i)a,
+							      (__m256i)b)),
+			_mm256_set1_epi16(1));
+#endif
+}
+
+/* ---- the tile ---- */
+
+#define ROWS_MAX CPU_BYTES_ROWS
+#define VECS_MAX CPU_BYTES_VECS
+
+/* One group of all rows and columns; constants where it is inlined. */
+static ALWAYS void add_group(enum kind kind, vf s[ROWS_MAX][VECS_MAX],
+			     const char *p, size_t ldp, const float *q,
+			     int rows, int vecs)
+{
+	vi sum[ROWS_MAX][VECS_MAX];
+	vf scale[VECS_MAX];
+
+#pragma GCC unroll 4
+	for (int i = 0; i < rows; i++)
+#pragma GCC unroll 3
+		for (int j = 0; j < vecs; j++)
+			sum[i][j] = kind == AVX2_BYTES ?
+				(vi){ 0 } :
+				spread_word(p + (size_t)i * ldp +
+					    CPU_BYTES_OFFSET);
+#pragma GCC unroll 8
+	for (int k = 0; k < QUADS; k++) {
+		vi b[VECS_MAX];
+#pragma GCC unroll 3
+		for (int j = 0; j < vecs; j++)
+			b[j] = (vi)load(q + (k * vecs + j) * LANES);
+#pragma GCC unroll 4
+		for (int i = 0; i < rows; i++) {
+			vi a = spread_word(p + (size_t)i * ldp + 4 * k);
+#pragma GCC unroll 3
+			for (int j = 0; j < vecs; j++)
+				add_quads(kind, &sum[i][j], b[j], a);
+		}
+	}
+#pragma GCC unroll 3
+	for (int j = 0; j < vecs; j++)
+		scale[j] = load(q + (QUADS * vecs + j) * LANES);
+#pragma GCC unroll 4
+	for (int i = 0; i < rows; i++) {
+		vf a = spread_float(p + (size_t)i * ldp + CPU_BYTES_SCALE);
+#pragma GCC unroll 3
+		for (int j = 0; j < vecs; j++)
+			s[i][j] = fma_(__builtin_convertvector(sum[i][j], vf),
+				       a * scale[j], s[i][j]);
+	}
+}
+
+static ALWAYS void run_tile(enum kind kind, const struct cpu_bytes_block *b,
+			    int rows, int vecs)
+{
+	const char *p = b->rows;
+	const float *q = b->columns;
+	vf s[ROWS_MAX][VECS_MAX];
+
+#pragma GCC unroll 4
+	for (int i = 0; i < rows; i++)
+#pragma GCC unroll 3
+		for (int j = 0; j < vecs; j++) {
+			s[i][j] = (vf){ 0 };
+			__builtin_prefetch(b->c + (size_t)i * b->ldc +
+					   j * LANES);
+		}
+	for (size_t g = 0; g < b->groups; g++) {
+		add_group(kind, s, p, b->rows_ld_bytes, q, rows, vecs);
+		p += CPU_BYTES_ROW;
+		q += (QUADS + 1) * vecs * LANES;
+	}
+#pragma GCC unroll 4
+	for (int i = 0; i < rows; i++)
+#pragma GCC unroll 3
+		for (int j = 0; j < vecs; j++)
+			update_vector(b->c + (size_t)i * b->ldc + j * LANES,
+				      s[i][j], b->alpha, b->beta);
+}
+
+/* ---- packing ---- */
+
+/* Integers of a vector of floats that are some; their low bytes. */
+static ALWAYS void store_bytes(int8_t *p, vi v)
+{
+#if LANES == 16
+	_mm_storeu_si128((__m128i *)p,
+			 _mm512_maskz_cvtepi32_epi8(0xffff, (__m512i)v));
+#else
+	for (int i = 0; i < LANES; i++)
+		p[i] = (int8_t)v[i];
+#endif
+}
+
+/* The largest of its values without their signs, NaN above all. */
+static ALWAYS float most_of(const vf *x)
+{
+	vi top = (vi)x[0] & 0x7fffffff;
+	int32_t most = 0;
+	float f;
+
+	for (int i = 1; i < GROUP / LANES; i++) {
+		vi v = (vi)x[i] & 0x7fffffff;
+		vi more = v > top;
+		top = (more & v) | (~more & top);
+	}
+#if LANES == 16
+	most = _mm512_reduce_max_epi32((__m512i)top);
+#else
+	for (int i = 0; i < LANES; i++)
+		most = top[i] > most ? top[i] : most;
+#endif
+	memcpy(&f, &most, sizeof(f));
+	return f;
+}
+
+/* A group to bytes; returns its scale.  What is no number makes that NaN. */
+static ALWAYS float quantize_group(const float *x, size_t n, int8_t *q,
+				   int32_t *sum)
+{
+	const float round = 12582912.0f; /* 1.5 * 2^23: adding it rounds */
+	vf v[GROUP / LANES];
+	vi all = { 0 };
+
+	for (size_t i = 0; i < GROUP / LANES; i++) {
+		size_t left = n > i * LANES ? n - i * LANES : 0;
+		v[i] = left >= LANES ? load(x + i * LANES) :
+		       left	     ? load_some(x + i * LANES, left) :
+				       (vf){ 0 };
+	}
+	float d = most_of(v) / 127, inverse = d > 0 ? 1 / d : 0;
+	for (int i = 0; i < GROUP / LANES; i++) {
+		vi whole = (vi)(v[i] * inverse + round) - (vi)splat(round);
+		store_bytes(q + i * LANES, whole);
+		all += whole;
+	}
+	*sum = 0;
+#if LANES == 16
+	*sum = _mm512_reduce_add_epi32((__m512i)all);
+#else
+	for (int i = 0; i < LANES; i++)
+		*sum += all[i];
+#endif
+	return d;
+}
+
+static void pack_rows(const float *a, size_t lda, size_t rows, size_t k,
+		      char *out)
+{
+	for (size_t i = 0; i < rows; i++)
+		for (size_t at = 0; at < k; at += GROUP, out += CPU_BYTES_ROW) {
+			int32_t sum;
+			float d = quantize_group(a + i * lda + at, k - at,
+						 (int8_t *)out, &sum);
+			sum *= -128;
+			memcpy(out + CPU_BYTES_OFFSET, &sum, sizeof(sum));
+			memcpy(out + CPU_BYTES_SCALE, &d, sizeof(d));
+		}
+}
+
+static ALWAYS float scale_at(const uint8_t *p)
+{
+	uint16_t h;
+	vh one = { 0 };
+
+	memcpy(&h, p, sizeof(h));
+	one[0] = h;
+	return widen_f16(one)[0];
+}
+
+/* The bytes of a stored group, and its scale. */
+static ALWAYS float read_group(const struct cpu_gemm *g, size_t row,
+			       size_t group, int8_t *q)
+{
+	const struct cpu_gemm_ints *m = g->b;
+	const uint8_t *p = m->q + row * m->q_row + group * m->q_group;
+
+	if (g->b_type == CPU_GEMM_INT8) {
+		memcpy(q, p, GROUP);
+	} else {
+		const __m128i low = _mm_set1_epi8(15), eight = _mm_set1_epi8(8);
+		__m128i b = _mm_loadu_si128((const void *)p);
+		__m128i h = _mm_and_si128(_mm_srli_epi16(b, 4), low);
+		_mm_storeu_si128((void *)q,
+				 _mm_sub_epi8(_mm_and_si128(b, low), eight));
+		_mm_storeu_si128((void *)(q + 16), _mm_sub_epi8(h, eight));
+	}
+	return scale_at(m->scale + row * m->scale_row +
+			group * m->scale_group);
+}
+
+/* LANES columns of groups g0 .., as bytes [column][groups * 32] and scales. */
+static ALWAYS void read_columns(const struct cpu_gemm *g, size_t column,
+				size_t n, size_t g0, size_t groups, int8_t *q,
+				float *d, float *made)
+{
+	for (size_t i = 0; i < n; i++) {
+		int8_t *to = q + i * groups * GROUP;
+		size_t k0 = g0 * GROUP, k = groups * GROUP;
+		int32_t sum;
+		if (g->b_type != CPU_GEMM_MADE) {
+			for (size_t j = 0; j < groups; j++)
+				d[j * LANES + i] = read_group(
+					g, column + i, g0 + j, to + j * GROUP);
+			continue;
+		}
+		k = k < g->k - k0 ? k : g->k - k0;
+		g->make(g->b, column + i, 1, k0, k, made, groups * GROUP);
+		for (size_t j = 0; j < groups; j++)
+			d[j * LANES + i] = quantize_group(
+				made + j * GROUP, k - j * GROUP, to + j * GROUP,
+				&sum);
+	}
+}
+
+/* A vector of LANES columns: [QUADS] words of each, their scales behind. */
+static ALWAYS void turn_columns(enum kind kind, const int8_t *q, const float *d,
+				size_t groups, size_t vecs, float *out)
+{
+	const size_t step = (QUADS + 1) * vecs * LANES;
+
+	for (size_t at = 0; at < groups * QUADS; at += LANES) {
+		vf v[LANES];
+#pragma GCC unroll 16
+		for (size_t i = 0; i < LANES; i++) {
+			memcpy(&v[i], q + i * groups * GROUP + 4 * at,
+			       sizeof(v[i]));
+			if (kind != AVX2_BYTES)
+				v[i] = (vf)((vu)v[i] ^ 0x80808080);
+		}
+		transpose(v);
+		for (size_t i = 0; i < LANES && at + i < groups * QUADS; i++) {
+			size_t k = at + i;
+			store(out + k / QUADS * step + k % QUADS * vecs * LANES,
+			      v[i]);
+		}
+	}
+	for (size_t j = 0; j < groups; j++)
+		store(out + j * step + QUADS * vecs * LANES,
+		      load(d + j * LANES));
+}
+
+static ALWAYS void pack_kind(enum kind kind, const struct cpu_gemm *g,
+			     size_t column, size_t columns, size_t g0,
+			     size_t groups, float *out, float *space)
+{
+	size_t vecs = (columns + LANES - 1) / LANES;
+	/* What turn_columns() reads behind the last bytes is not used. */
+	float *d = space + LANES * groups * QUADS + LANES;
+	int8_t *q = (int8_t *)space;
+	float *made = d + LANES * groups;
+
+	for (size_t j = 0; j < vecs; j++, out += LANES) {
+		size_t left = columns - j * LANES;
+		if (left < LANES) {
+			memset(q, 0, LANES * groups * GROUP);
+			memset(d, 0, LANES * groups * sizeof(*d));
+		}
+		read_columns(g, column + j * LANES, left < LANES ? left : LANES,
+			     g0, groups, q, d, made);
+		turn_columns(kind, q, d, groups, vecs, out);
+	}
+}
+
+/* ---- integers as f32 ---- */
+
+void CPU_GEMM_NAME(cpu_gemm_make_ints)(const struct cpu_gemm *g, size_t row,
+				       size_t n, size_t k0, size_t k,
+				       float *out, size_t ldo)
+{
+	for (size_t i = 0; i < n; i++)
+		for (size_t at = 0; at < k; at += GROUP) {
+			int8_t q[GROUP];
+			float d = read_group(g, row + i, (k0 + at) / GROUP, q);
+			float *to = out + i * ldo + at;
+			for (int j = 0; j < GROUP; j++)
+				to[j] = d * q[j];
+		}
+}
+
+/* ---- the tables ---- */
+
+#define TILE(kind, rows, vecs) \
+	static void tile_##kind##_##vecs##_##rows( \
+		const struct cpu_bytes_block *b) \
+	{ \
+		run_tile(kind, b, rows, vecs); \
+	}
+#define NAME(kind, rows, vecs) \
+	[vecs - 1][rows - 1] = tile_##kind##_##vecs##_##rows,
+#if LANES == 16
+#define EACH_ROWS(do, kind, v) \
+	do(kind, 1, v) do(kind, 2, v) do(kind, 3, v) do(kind, 4, v)
+#define EACH(do, kind) \
+	EACH_ROWS(do, kind, 1) EACH_ROWS(do, kind, 2) EACH_ROWS(do, kind, 3)
+#define ROWS 4
+#define VECS 3
+#else
+#define EACH_ROWS(do, kind, v) \
+	do(kind, 1, v) do(kind, 2, v) do(kind, 3, v)
+#define EACH(do, kind) EACH_ROWS(do, kind, 1) EACH_ROWS(do, kind, 2)
+#define ROWS 3
+#define VECS 2
+#endif
+
+#define TABLE(kind, name) \
+	EACH(TILE, kind) \
+	static void pack_##kind(const struct cpu_gemm *g, size_t column, \
+				size_t columns, size_t g0, size_t groups, \
+				float *out, float *space) \
+	{ \
+		pack_kind(kind, g, column, columns, g0, groups, out, space); \
+	} \
+	const struct cpu_bytes_kernels name = { \
+		.lanes = LANES, \
+		.rows = ROWS, \
+		.vecs = VECS, \
+		.tile = { EACH(NAME, kind) }, \
+		.pack_rows = pack_rows, \
+		.pack_columns = pack_##kind, \
+		.merge = CPU_GEMM_NAME(cpu_gemm_merge), \
+	};
+
+#if LANES == 16
+TABLE(AVX512_VNNI, cpu_bytes_vnni_v4)
+#else
+TABLE(AVX512_VNNI, cpu_bytes_vnni_vl)
+TABLE(AVX_VNNI, cpu_bytes_vnni_v3)
+TABLE(AVX2_BYTES, cpu_bytes_v3)
+#endif
+
+#else
+
+void CPU_GEMM_NAME(cpu_gemm_make_ints)(const struct cpu_gemm *g, size_t row,
+				       size_t n, size_t k0, size_t k,
+				       float *out, size_t ldo)
+{
+	const struct cpu_gemm_ints *m = g->b;
+
+	for (size_t i = 0; i < n; i++)
+		for (size_t at = 0; at < k; at++) {
+			size_t group = (k0 + at) / CPU_BYTES_GROUP;
+			size_t in = (k0 + at) % CPU_BYTES_GROUP;
+			const uint8_t *p = m->q + (row + i) * m->q_row +
+					   group * m->q_group;
+			vh h = { 0 };
+			uint16_t bits;
+			int v = g->b_type == CPU_GEMM_INT8 ? (int8_t)p[in] :
+				in < 16 ? (p[in] & 15) - 8 :
+					  (p[in - 16] >> 4) - 8;
+			memcpy(&bits, m->scale + (row + i) * m->scale_row +
+				      group * m->scale_group, 2);
+			h[0] = bits;
+			out[i * ldo + at] = widen_f16(h)[0] * (float)v;
+		}
+}
+
+#endif
