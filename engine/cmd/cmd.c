@@ -16,6 +16,23 @@ static void warn_loading(void *bar, const char *text)
 	progress_warn(bar, "t0-qwen3", "%s", text);
 }
 
+/* Bytes are for integer weights: others would stay as they are, unsaid. */
+static bool activations_check(const struct qwen_model *m, struct err *e)
+{
+	const struct qwen_layer *l = &m->layer[0];
+	const struct qwen_matrix *all[] = { &l->q, &l->k, &l->v, &l->o,
+					    &l->gate, &l->up, &l->down };
+
+	if (m->activations != QWEN_AS_INT8)
+		return true;
+	for (size_t i = 0; i < ARRAY_SIZE(all); i++)
+		if (qwen_is_integer(all[i]->type))
+			return true;
+	return err_set(e, ERR_USAGE, "--activations int8 with weights of %s; "
+		       "it is for integers, as --weights int8 makes them",
+		       qwen_weights_name(l->q.type));
+}
+
 bool qwen_session_open(struct qwen_session *s, const struct qwen_cmd *c,
 		       enum qwen_words words, struct err *e)
 {
@@ -33,7 +50,12 @@ bool qwen_session_open(struct qwen_session *s, const struct qwen_cmd *c,
 		return err_set(e, ERR_USAGE, "--device %s without --backend "
 			       "gpu: the processor would run the model",
 			       c->device);
+	if (how.backend != &qwen_cpu && c->activations)
+		return err_set(e, ERR_USAGE, "--activations %s with --backend "
+			       "gpu: it is for the processor", c->activations);
 	if (!how.backend ||
+	    (c->activations &&
+	     !qwen_activations_parse(c->activations, &how.activations, e)) ||
 	    (c->weights && !qwen_weights_parse(c->weights, &how.weights, e)))
 		return false;
 	s->threads = threads_new((unsigned)c->threads, e);
@@ -45,6 +67,10 @@ bool qwen_session_open(struct qwen_session *s, const struct qwen_cmd *c,
 	how.ctx = &s->bar;
 	s->loaded = qwen_model_load(&s->model, c->model, &how, s->threads, e);
 	progress_fini(&s->bar);
+	if (s->loaded && !activations_check(&s->model, e)) {
+		qwen_session_close(s);
+		return false;
+	}
 	if (words == QWEN_WORDS_IF_THERE)
 		words = qwen_tokenizer_there(c->model) ? QWEN_WORDS :
 							 QWEN_WORDS_NO;
@@ -240,6 +266,14 @@ bool qwen_feed(const struct qwen_cmd *c, struct qwen_state *st,
 	}
 	free(t);
 	return ok;
+}
+
+const char *qwen_cmd_activations(const struct qwen_model *m, bool wide)
+{
+	return m->backend != &qwen_cpu ?
+		       "the device's" :
+		       qwen_activations_name(cpu_activations(
+			       m, m->layer[0].q.type, wide));
 }
 
 const char *qwen_cmd_name(const char *path)

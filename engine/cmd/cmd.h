@@ -15,6 +15,7 @@ struct qwen_cmd {
 	/* the model and how to run it */
 	const char *model, *backend, *device;
 	const char *weights, *cache; /* NULL: as stored; f16 */
+	const char *activations;     /* NULL: auto */
 	uint64_t threads, context, chunk;
 	bool copy;
 	/* the text */
@@ -83,6 +84,9 @@ bool qwen_feed(const struct qwen_cmd *c, struct qwen_state *st,
 	       bool (*each)(void *ctx, size_t i, const float *logits,
 			    struct err *e),
 	       void *ctx, struct err *e);
+
+/* What products of the layers, of long passes or short ones, round to. */
+const char *qwen_cmd_activations(const struct qwen_model *m, bool wide);
 
 /*
  * What rows of the database call a model: the last part of its path.  With

@@ -162,6 +162,9 @@ static double check_bound(const struct qwen_bench *b)
 	if (qwen_is_integer(b->s.model.layer[0].q.type) ||
 	    b->s.model.backend != &qwen_cpu || strcmp(cache, "int8") == 0)
 		return 0.3;
+	if (cpu_activations(&b->s.model, b->s.model.layer[0].q.type, true) !=
+	    QWEN_AS_F32)
+		return 0.1;
 	return strcmp(cache, "f32") == 0 ? 1e-3 :
 	       strcmp(cache, "f16") == 0 ? 1e-2 :
 					   8e-2;
@@ -325,7 +328,7 @@ bool qwen_cmd_bench(struct cmd *r, struct err *e)
 	if (!qwen_session_open(&b.s, c, QWEN_WORDS_IF_THERE, e))
 		return false;
 	table_init(&b.t, "phase,#tokens,#batch,#tokens_per_s,#first_token_s,"
-			 "#percent_of_limit,#samples,limit,#depth");
+			 "#percent_of_limit,#samples,limit,#depth,activations");
 	ok = sweeps_read(&b, e) && inputs_make(&b, e) &&
 	     (c->one ? one_sample(&b, e) : run_bench(&b, e));
 	table_fini(&b.t);

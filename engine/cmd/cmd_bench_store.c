@@ -20,12 +20,12 @@ bool qwen_bench_begin(struct qwen_bench *b, struct err *e)
 
 	res_params(inputs, sizeof(inputs),
 		   "model:X prompt:X weights:s cache:s backend:s threads:u "
-		   "chunk:U fresh:b copied:b ?prompt_file:X",
+		   "chunk:U fresh:b copied:b ?prompt_file:X ?activations:s",
 		   b->model_hash, b->prompt_hash,
 		   qwen_weights_name(b->s.model.layer[0].q.type),
 		   b->c->cache ? b->c->cache : "f16", b->s.model.backend->name,
 		   threads_count(b->s.threads), b->c->chunk, b->c->fresh,
-		   b->c->copy, b->file_hash);
+		   b->c->copy, b->file_hash, b->c->activations);
 	start.inputs = inputs;
 	b->db = res_open(b->c->db, RES_WRITE, e);
 	bool ok = b->db && res_host_self(b->db, &start.host, e) &&
@@ -187,6 +187,9 @@ static void add_row(struct qwen_bench *b, const struct qwen_case *k,
 	table_cell(&b->t, 6, "%llu", (unsigned long long)b->finished);
 	table_cell(&b->t, 7, "%s", limit);
 	table_cell(&b->t, 8, "%u", k->depth);
+	table_cell(&b->t, 9, "%s",
+		   qwen_cmd_activations(&b->s.model,
+					strcmp(k->phase, "prefill") == 0));
 }
 
 static bool case_of(struct qwen_bench *b, const struct qwen_case *k,

@@ -127,6 +127,10 @@ static const struct cli_opt options[] = {
 	{ "cache", 0, CLI_STR, &c.cache, "TYPE",
 	  "keys and values in f16 (default; forecast: bf16), f32, bf16 or "
 	  "int8" },
+	CLI_OF(RUNS),
+	{ "activations", 0, CLI_STR, &c.activations, "TYPE",
+	  "what inputs of products are rounded to: auto (default), f32 (not at "
+	  "all), bf16, f16 or int8" },
 	CLI_OF("generate eval quantize forecast"),
 	{ "context", 0, CLI_U64, &c.context, "N",
 	  "positions of the cache (default 4096)" },

@@ -126,14 +126,18 @@ static void attend_deep(struct worker *w, uint32_t layer)
 void cpu_input(struct worker *w, const float *x, uint32_t n,
 	       const struct rows *r, int n_rows)
 {
+	const struct qwen_model *m = w->s->m;
 	uint32_t cols = r[0].w->cols;
-	bool integer = false;
+	unsigned all = 0;
 
 	for (int i = 0; i < n_rows; i++)
-		integer |= qwen_is_integer(r[i].w->type);
-	for (uint32_t i = 0; i < n && integer; i++)
-		w->s->m->kernels->quantize(x + (size_t)i * cols, cols,
-					   &w->xq[i]);
+		all |= 1u << cpu_activations(m, r[i].w->type, false);
+	for (uint32_t i = 0; i < n && all >> QWEN_AS_INT8; i++)
+		m->kernels->quantize(x + (size_t)i * cols, cols, &w->xq[i]);
+	if (m->activations != QWEN_AS_BF16 && m->activations != QWEN_AS_F16)
+		return;
+	memcpy(w->xr, x, (size_t)n * cols * sizeof(*x));
+	cpu_round(m->activations, w->xr, (size_t)n * cols);
 }
 
 /*
@@ -147,15 +151,34 @@ size_t cpu_grain(const struct qwen_matrix *m)
 	return (DEALT_BYTES / (qwen_matrix_bytes(m) / m->rows) / 16 + 1) * 16;
 }
 
+/* Integer weights as f32, a row at a time: where x must not become bytes. */
+static void product_wide(struct worker *w, const float *x, uint32_t n,
+			 const struct rows *r)
+{
+	const struct qwen_kernels *k = w->s->m->kernels;
+	const struct qwen_matrix row = { QWEN_W_F32, 1, r->w->cols, w->row,
+					 NULL };
+
+	for (uint32_t i = (uint32_t)r->r0; i < r->r1; i++) {
+		k->unpack(r->w, i, 0, r->w->cols, w->row);
+		k->product(&row, 0, 1, x, row.cols, n, r->y + i, r->w->rows,
+			   r->add);
+	}
+}
+
 void cpu_product(struct worker *w, const float *x, uint32_t n,
 		 const struct rows *r)
 {
 	const struct qwen_kernels *k = w->s->m->kernels;
 	const struct qwen_matrix *m = r->w;
+	enum qwen_activations as = cpu_activations(w->s->m, m->type, false);
 
-	if (qwen_is_integer(m->type))
+	x = as == QWEN_AS_F32 ? x : w->xr;
+	if (as == QWEN_AS_INT8)
 		k->product_int(m, (uint32_t)r->r0, (uint32_t)r->r1, w->xq, n,
 			       r->y, m->rows, r->add);
+	else if (qwen_is_integer(m->type))
+		product_wide(w, x, n, r);
 	else
 		k->product(m, (uint32_t)r->r0, (uint32_t)r->r1, x, m->cols, n,
 			   r->y, m->rows, r->add);

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "base/float.h"
 #include "engine/cpu/cpu_int.h"
 
 #define HUGE_PAGE ((size_t)2 << 20)
@@ -34,11 +35,56 @@ static float *alloc_floats(struct cpu *s, size_t a, size_t b)
 	return (float *)p;
 }
 
+/* ---- activations ---- */
+
+static bool has_bytes(void)
+{
+	return cpu_gemm_may(CPU_LEVEL_VNNI) ||
+	       cpu_gemm_may(CPU_LEVEL_AVX_VNNI) ||
+	       cpu_gemm_may(CPU_LEVEL_BYTES);
+}
+
+enum qwen_activations cpu_activations(const struct qwen_model *m,
+				      enum qwen_weights w, bool wide)
+{
+	switch (m->activations) {
+	case QWEN_AS_AUTO:
+		if (qwen_is_integer(w))
+			return !wide || has_bytes() ? QWEN_AS_INT8 :
+						      QWEN_AS_F32;
+		return w == QWEN_W_BF16 && wide &&
+				       cpu_gemm_may(CPU_LEVEL_BF16) ?
+			       QWEN_AS_BF16 :
+			       QWEN_AS_F32;
+	case QWEN_AS_INT8:
+		return qwen_is_integer(w) ? QWEN_AS_INT8 : QWEN_AS_F32;
+	default:
+		return m->activations;
+	}
+}
+
+void cpu_round(enum qwen_activations as, float *x, size_t n)
+{
+	for (size_t i = 0; i < n && as == QWEN_AS_BF16; i++) {
+		uint32_t u = f32_bits(x[i]);
+		if (x[i] == x[i])
+			x[i] = f32_value((u + 0x7fff + (u >> 16 & 1)) &
+					 0xffff0000);
+	}
+	for (size_t i = 0; i < n && as == QWEN_AS_F16; i++)
+		x[i] = (float)(_Float16)x[i];
+}
+
+/* ---- memory ---- */
+
+static uint32_t widest_of(const struct qwen_config *c)
+{
+	return max_u32(c->ffn, max_u32(c->hidden, c->heads * c->head_dim));
+}
+
 static void quants_init(struct cpu *s, struct qwen_quants *q, uint32_t n)
 {
-	const struct qwen_config *c = &s->m->config;
-	uint32_t widest =
-		max_u32(c->ffn, max_u32(c->hidden, c->heads * c->head_dim));
+	uint32_t widest = widest_of(&s->m->config);
 	struct qwen_quants none;
 	size_t bytes = qwen_quants_place(&none, widest, NULL);
 
@@ -59,6 +105,8 @@ static void worker_init(struct cpu *s, struct worker *w, unsigned thread)
 	w->part = arena_alloc(&s->mem, queries * sizeof(*w->part));
 	w->wide = alloc_floats(s, QWEN_RUN, c->head_dim);
 	w->h = alloc_floats(s, NARROW, c->hidden);
+	w->xr = alloc_floats(s, NARROW, widest_of(c));
+	w->row = alloc_floats(s, 1, widest_of(c));
 	w->best = arena_alloc(&s->mem, s->shape.max_tokens * sizeof(*w->best));
 	quants_init(s, w->xq, NARROW);
 }

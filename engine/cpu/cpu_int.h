@@ -60,7 +60,7 @@ struct run {
 /* How products of a size are done; k is 0 where there is none yet. */
 struct choice {
 	size_t m, n, k;
-	enum cpu_gemm_type b_type;
+	enum cpu_gemm_type b_type, a_as;
 	bool tuned; /* else the list's default */
 	struct cpu_gemm_config config;
 };
@@ -82,6 +82,8 @@ struct worker {
 	unsigned n_choices;
 	float *h; /* [NARROW][hidden] */
 	struct qwen_quants xq[NARROW];
+	float *xr;  /* [NARROW][widest]: rounded otherwise */
+	float *row; /* [widest]: of integer weights, as f32 */
 	struct best {
 		float logit;
 		uint32_t id;
@@ -99,6 +101,8 @@ struct rows {
 
 /* ----------------------------------------------------- cpu_forward.c ---- */
 
+/* x[n] becomes what bf16 or f16 have of it. */
+void cpu_round(enum qwen_activations as, float *x, size_t n);
 /* The thread's part of all rows. */
 struct rows cpu_part(const struct worker *w, const struct qwen_matrix *m,
 		     float *y, bool add);
@@ -110,8 +114,8 @@ void cpu_kv_turn(struct cpu *s, uint32_t layer, uint32_t n, uint32_t h);
 /* ------------------------------------------------------ cpu_decode.c ---- */
 
 /*
- * Before products of few tokens x [n][cols] with some matrices: quantizes them
- * if one of these is of integers.
+ * Before products of few tokens x [n][cols] with some matrices: rounds them to
+ * what these take.
  */
 void cpu_input(struct worker *w, const float *x, uint32_t n,
 	       const struct rows *r, int n_rows);
@@ -128,8 +132,11 @@ void cpu_decode_ffn(struct worker *w, uint32_t layer);
 
 /* ----------------------------------------------------- cpu_prefill.c ---- */
 
-/* Products of many tokens, split over the threads.  Ends in a barrier. */
-void cpu_prefill_products(struct worker *w, const float *x, uint32_t n,
+/*
+ * Products of many tokens, split over the threads; x may be rounded.  Ends in a
+ * barrier.
+ */
+void cpu_prefill_products(struct worker *w, float *x, uint32_t n,
 			  const struct rows *r, int n_rows);
 void cpu_prefill_attention(struct worker *w, uint32_t layer);
 void cpu_prefill_ffn(struct worker *w, uint32_t layer);

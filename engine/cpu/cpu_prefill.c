@@ -2,8 +2,8 @@
  * engine/cpu/cpu_prefill.c - passes of many tokens.
  *
  * Products and attention are tiled matrix products (autotune/cpu/gemm.h);
- * norms and heads are split by tokens.  Integer weights become f32 where tiles
- * want them; activations stay f32, where cpu_decode.c rounds them to 8 bits.
+ * norms and heads are split by tokens.  Activations are rounded as the unit of
+ * the weights' type takes them: cpu_activations().
  */
 #include <math.h>
 #include <string.h>
@@ -24,10 +24,11 @@ static enum cpu_gemm_type gemm_type(enum qwen_weights w)
 	}
 }
 
-/* Integer weights, and who makes them f32. */
+/* Integer weights: where they stand, or who makes them f32. */
 struct integers {
 	const struct qwen_matrix *w;
 	const struct qwen_kernels *k;
+	struct cpu_gemm_ints ints;
 };
 
 static void integers_make(const void *b, size_t row, size_t n, size_t k0,
@@ -40,6 +41,44 @@ static void integers_make(const void *b, size_t row, size_t n, size_t k0,
 			     (uint32_t)k, out + i * ldo);
 }
 
+/* In groups of 32 with a scale, wherever that is: the product takes them so. */
+static void integers_init(struct cpu_gemm *g, struct integers *to,
+			  const struct qwen_matrix *m)
+{
+	const bool four = m->type == QWEN_W_INT4 || m->type == QWEN_W_Q4_0;
+	const size_t bytes = four ? 16 : 32, groups = m->cols / QWEN_GROUP;
+	const uint8_t *data = m->data;
+
+	switch (m->type) {
+	case QWEN_W_INT8:
+	case QWEN_W_INT4:
+		to->ints = (struct cpu_gemm_ints){ data,
+						   (const uint8_t *)m->scale,
+						   groups * bytes, bytes,
+						   groups * 2, 2 };
+		break;
+	case QWEN_W_Q8_0:
+	case QWEN_W_Q4_0:
+		to->ints = (struct cpu_gemm_ints){
+			data + 2, data, groups * (bytes + 2), bytes + 2,
+			groups * (bytes + 2), bytes + 2
+		};
+		break;
+	default:
+		g->b = to;
+		return;
+	}
+	g->b = &to->ints;
+	g->b_type = four ? CPU_GEMM_INT4 : CPU_GEMM_INT8;
+}
+
+static enum cpu_gemm_type rounded_type(enum qwen_activations as)
+{
+	return as == QWEN_AS_BF16 ? CPU_GEMM_BF16 :
+	       as == QWEN_AS_INT8 ? CPU_GEMM_INT8 :
+				    CPU_GEMM_F32;
+}
+
 /* Shapes of a pass are few: they are looked up once and kept. */
 static const struct choice *choice_of(struct worker *w,
 				      const struct cpu_gemm *g)
@@ -48,11 +87,11 @@ static const struct choice *choice_of(struct worker *w,
 
 	for (; c < w->choice + CHOICES; c++)
 		if (c->m == g->m && c->n == g->n && c->k == g->k &&
-		    c->b_type == g->b_type)
+		    c->b_type == g->b_type && c->a_as == g->a_as)
 			return c;
 	c = &w->choice[w->n_choices++ % CHOICES];
 	*c = (struct choice){ .m = g->m, .n = g->n, .k = g->k,
-			      .b_type = g->b_type };
+			      .b_type = g->b_type, .a_as = g->a_as };
 	c->tuned = cpu_select(w->s->m->device, g, &c->config) != CPU_DEFAULT;
 	return c;
 }
@@ -70,16 +109,37 @@ static const struct cpu_gemm_config *find_tuned(struct worker *w,
 	return legal ? &c->config : NULL;
 }
 
-void cpu_prefill_products(struct worker *w, const float *x, uint32_t n,
+/* Are both of the same kind, so that a unit that takes one takes the other? */
+static bool is_like(const struct cpu_gemm *a, const struct cpu_gemm *b)
+{
+	return a->a_as == b->a_as &&
+	       (a->b_type >= CPU_GEMM_MADE) == (b->b_type >= CPU_GEMM_MADE);
+}
+
+/* What was asked for, where the product's unit need not round to it. */
+static void round_inputs(struct worker *w, float *x, size_t n)
+{
+	enum qwen_activations as = w->s->m->activations;
+	size_t from, to;
+
+	if (as != QWEN_AS_BF16 && as != QWEN_AS_F16)
+		return;
+	threads_part(w->t, w->thread, n, 16, &from, &to);
+	cpu_round(as, x + from, to - from);
+	threads_barrier(w->t);
+}
+
+void cpu_prefill_products(struct worker *w, float *x, uint32_t n,
 			  const struct rows *r, int n_rows)
 {
 	struct cpu_gemm g[MOST_ROWS];
 	struct integers made[MOST_ROWS];
 
+	round_inputs(w, x, (size_t)n * r[0].w->cols);
 	for (int i = 0; i < n_rows; i++) {
 		const struct qwen_matrix *m = r[i].w;
 		bool integer = qwen_is_integer(m->type);
-		made[i] = (struct integers){ m, w->s->m->kernels };
+		made[i] = (struct integers){ .w = m, .k = w->s->m->kernels };
 		g[i] = (struct cpu_gemm){ .m = n,
 					  .n = m->rows,
 					  .k = m->cols,
@@ -93,14 +153,20 @@ void cpu_prefill_products(struct worker *w, const float *x, uint32_t n,
 					  .b_by_n = true,
 					  .make = integers_make,
 					  .coarse = integer,
+					  .a_as = rounded_type(cpu_activations(
+						  w->s->m, m->type, true)),
 					  .c = r[i].y,
 					  .ldc = m->rows };
 		if (integer)
-			g[i].b = &made[i];
+			integers_init(&g[i], &made[i], m);
 	}
-	g->config = find_tuned(w, g, n_rows);
-	cpu_gemm_list_part(g, (size_t)n_rows, &w->gemm, w->thread,
-			   threads_count(w->t));
+	for (int i = 0, next; i < n_rows; i = next) {
+		for (next = i + 1; next < n_rows && is_like(&g[i], &g[next]);)
+			next++;
+		g[i].config = find_tuned(w, &g[i], next - i);
+		cpu_gemm_list_part(&g[i], (size_t)(next - i), &w->gemm,
+				   w->thread, threads_count(w->t));
+	}
 	threads_barrier(w->t);
 }
 
@@ -141,6 +207,18 @@ static bool attention_coarse(const struct cpu *s)
 {
 	return s->cache.type != QWEN_W_F32 ||
 	       qwen_is_integer(s->m->layer[0].k.type);
+}
+
+/* Queries, keys, shares and values are rounded as the keys' products are. */
+static enum cpu_gemm_type attention_as(const struct cpu *s)
+{
+	enum qwen_activations as =
+		cpu_activations(s->m, s->m->layer[0].k.type, true);
+
+	return as == QWEN_AS_F32 || as == QWEN_AS_F16 ||
+			       s->cache.type == QWEN_W_F32 ?
+		       CPU_GEMM_F32 :
+		       CPU_GEMM_BF16;
 }
 
 /* Queries, scaled, side by side. */
@@ -194,6 +272,7 @@ static void compute_scores(const struct attention *t)
 				    .b_type = gemm_type(m.type),
 				    .b_by_n = true,
 				    .coarse = attention_coarse(t->w->s),
+				    .a_as = attention_as(t->w->s),
 				    .c = t->w->score + row * QWEN_RUN,
 				    .ldc = QWEN_RUN };
 
@@ -240,6 +319,7 @@ static void mix_values(const struct attention *t)
 				    .ldb = t->d,
 				    .b_type = gemm_type(m.type),
 				    .coarse = attention_coarse(t->w->s),
+				    .a_as = attention_as(t->w->s),
 				    .c = t->w->sum + row * t->d,
 				    .ldc = t->d };
 

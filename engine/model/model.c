@@ -251,6 +251,7 @@ bool qwen_model_load(struct qwen_model *m, const char *dir,
 	m->threads = threads;
 	m->kernels = qwen_kernels_best();
 	m->backend = how->backend ? how->backend : &qwen_cpu;
+	m->activations = how->activations;
 	m->token_bytes = 0;
 	ok = qwen_tensors_open(&m->tensors, dir, e);
 	if (ok)

@@ -4,7 +4,7 @@
  * The network, as published: token embedding; per layer RMSNorm, grouped-query
  * attention whose queries and keys are normalized per head before the rotary
  * embedding (halves rotated), RMSNorm, SwiGLU; a last RMSNorm and the output
- * layer.  Activations and sums are f32.
+ * layer.  Activations and sums are f32, but for what products round them to.
  *
  * A forward pass takes a flat list of tokens, each with its sequence and
  * position: a prompt in one piece or in chunks, one more token of several
@@ -25,6 +25,23 @@
 struct kfd_driver;
 struct progress;
 
+/* ----------------------------------------------------- activations.c ---- */
+
+/*
+ * What the inputs of products are rounded to before they are multiplied.  AUTO:
+ * the backend chooses by the type of the weights (engine/cpu/cpu.h).
+ */
+enum qwen_activations {
+	QWEN_AS_AUTO,
+	QWEN_AS_F32, /* not at all */
+	QWEN_AS_BF16,
+	QWEN_AS_F16,
+	QWEN_AS_INT8 /* in groups of 32, where weights are integers */
+};
+const char *qwen_activations_name(enum qwen_activations a);
+bool qwen_activations_parse(const char *name, enum qwen_activations *a,
+			    struct err *e);
+
 struct qwen_layer {
 	struct qwen_matrix q, k, v, o, gate, up, down;
 	const float *attn_norm, *ffn_norm; /* [hidden] */
@@ -43,6 +60,7 @@ struct qwen_model {
 	struct arena mem;
 	struct qwen_blocks blocks; /* converted and copied weights */
 	const struct qwen_backend *backend;
+	enum qwen_activations activations; /* asked for */
 	void *device; /* the backend's own */
 };
 
@@ -54,6 +72,7 @@ struct qwen_load {
 	 * time to load and memory beside the file's, and decodes faster.
 	 */
 	bool copy;
+	enum qwen_activations activations; /* of the processor */
 	struct progress *progress; /* in layers, or NULL */
 	/* Or NULL: loading ends early, with ERR_STOPPED, once it is set. */
 	const volatile sig_atomic_t *stop;

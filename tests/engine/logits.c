@@ -258,6 +258,56 @@ static void test_levels(void)
 	ref_close(&r);
 }
 
+/*
+ * What products round their inputs to: each way of each type of weights agrees
+ * with the reference, one piece and few tokens at a time.  Weights of bf16 and
+ * integers err as they did, so that the bounds are theirs and the roundings'.
+ */
+static void test_activations(void)
+{
+	static const struct {
+		enum qwen_weights weights;
+		enum qwen_activations as;
+		double bound;
+	} test[] = {
+		{ QWEN_W_F32, QWEN_AS_BF16, 8e-2 },
+		{ QWEN_W_F32, QWEN_AS_F16, 1e-2 },
+		{ QWEN_W_BF16, QWEN_AS_AUTO, 0.12 },
+		{ QWEN_W_BF16, QWEN_AS_F32, 8e-2 },
+		{ QWEN_W_BF16, QWEN_AS_BF16, 0.12 },
+		{ QWEN_W_INT8, QWEN_AS_F32, 0.15 },
+		{ QWEN_W_INT8, QWEN_AS_BF16, 0.2 },
+		{ QWEN_W_INT8, QWEN_AS_INT8, 0.2 },
+		{ QWEN_W_INT4, QWEN_AS_F32, 1.5 },
+		{ QWEN_W_INT4, QWEN_AS_INT8, 1.5 },
+	};
+	static const char *const level[] = { "", "v3", "v3+vnni", "v4+bf16" };
+	struct ref r = { 0 };
+	char dir[128], what[96];
+
+	snprintf(dir, sizeof(dir), "%s/f32", root);
+	ref_open(&r, dir);
+	double *want = ref_logits(&r, ids, N);
+	for (size_t i = 0; i < ARRAY_SIZE(test) * ARRAY_SIZE(level); i++) {
+		const size_t t = i / ARRAY_SIZE(level);
+		const char *simd = level[i % ARRAY_SIZE(level)];
+		setenv("T0_HOST_SIMD", simd, 1);
+		struct qwen_model m = open_model(dir, true, test[t].weights);
+		m.activations = test[t].as;
+		snprintf(what, sizeof(what), "%s, activations %s, %s",
+			 qwen_weights_name(test[t].weights),
+			 qwen_activations_name(test[t].as),
+			 *simd ? simd : "best");
+		close_to(fmax(run(&m, QWEN_W_F16, N, want),
+			      run(&m, QWEN_W_F16, 4, want)),
+			 test[t].bound, what);
+		qwen_model_close(&m);
+	}
+	unsetenv("T0_HOST_SIMD");
+	free(want);
+	ref_close(&r);
+}
+
 /* A group as it is to be: nearest even, and nothing hides that is no number. */
 static uint32_t group_wrong(const float *x, const int8_t *q, float d)
 {
@@ -486,6 +536,7 @@ int main(void)
 	test_stored(QWEN_W_BF16, true, "bf16");
 	test_stored(QWEN_W_F16, false, "f16");
 	test_levels();
+	test_activations();
 	test_quantize();
 	test_batch(3, 0, "a narrow batch");
 	test_batch(N, 1e-5, "a wide batch");

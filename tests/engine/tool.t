@@ -56,6 +56,15 @@ exits 0 'eval' "$q" eval -q -m "$m" -f LICENSE --csv
 ok 'a random model is worse than guessing' awk -F, \
 	'NR == 2 { exit !($2 > 512 && $2 < 5120) }' "$tmp/out"
 
+for as in f32 bf16 f16; do
+	exits 0 "eval with activations of $as" "$q" eval -q -m "$m" -f LICENSE \
+		--csv --activations $as
+	has "$tmp/out" ",$as" 'says so'
+done
+exits 0 'eval of integers' "$q" eval -q -m "$m" -w int4 -f LICENSE --csv \
+	--activations int8
+has "$tmp/out" ',int8' 'says which bytes'
+
 exits 0 'bench' "$q" bench -q -m "$m" --db "$tmp/q.db" --prefill 16 \
 	--decode 4 --batch 1,2 --samples 6
 exits 0 'its run' "$T0_BUILD/t0-results" show last --db "$tmp/q.db"

@@ -46,6 +46,9 @@ a conversation of ids|wanted a text|--chat --ids 1
 a device for the processor|without --backend|--device kfd --ids 1
 fewer than no candidates|"-5" is not a number|--top-k -5 --ids 1
 a token with a sign|at "+3"|--ids +3
+bytes for weights that are none|it is for integers|--activations int8 --ids 1
+unknown activations|got activations "x"|--activations x --ids 1
+activations of a device|for the processor|--activations f32 --backend gpu --ids 1
 an unknown cache|got the type "x"|--cache x --ids 1
 EOF
 printf 'a\0b' >"$tmp/zero"
