@@ -306,20 +306,53 @@ static double square_sum_double(const float *x, size_t n)
 	return sum;
 }
 
+static inline vf root(vf x)
+{
+#if LANES == 16
+	return (vf)_mm512_maskz_sqrt_ps(0xffff, (__m512)x);
+#elif LANES == 8
+	return (vf)_mm256_sqrt_ps((__m256)x);
+#else
+	return (vf)_mm_sqrt_ps((__m128)x);
+#endif
+}
+
+/* LANES weights, and what is kept of them. */
+static ALWAYS void step_of_adamw(const struct train_adam *a, const float *g,
+				 float *w, float *m, float *v)
+{
+	vf x = load(g) * splat(a->clip);
+	vf first = fma_(splat(a->beta1), load(m), splat(1 - a->beta1) * x);
+	vf second = fma_(splat(a->beta2), load(v),
+			 splat(1 - a->beta2) * x * x);
+	vf by = root(second * splat(a->correct2)) + splat(a->epsilon);
+
+	store(m, first);
+	store(v, second);
+	store(w, load(w) * splat(a->keep) -
+			 splat(a->rate) * (first * splat(a->correct1)) / by);
+}
+
 static void adamw(const struct train_adam *a, size_t n, const float *g,
 		  float *w, float *m, float *v)
 {
-	float more1 = 1 - a->beta1, more2 = 1 - a->beta2;
+	const struct train_adam how = *a;
+	float last[4][LANES] = { 0 };
+	size_t i = 0, rest;
 
-	for (size_t i = 0; i < n; i++) {
-		float x = g[i] * a->clip;
-
-		m[i] = a->beta1 * m[i] + more1 * x;
-		v[i] = a->beta2 * v[i] + more2 * x * x;
-		w[i] = w[i] * a->keep -
-		       a->rate * (m[i] * a->correct1) /
-			       (sqrtf(v[i] * a->correct2) + a->epsilon);
-	}
+	for (; i + LANES <= n; i += LANES)
+		step_of_adamw(&how, g + i, w + i, m + i, v + i);
+	if (i == n)
+		return;
+	rest = (n - i) * sizeof(float);
+	memcpy(last[0], g + i, rest);
+	memcpy(last[1], w + i, rest);
+	memcpy(last[2], m + i, rest);
+	memcpy(last[3], v + i, rest);
+	step_of_adamw(&how, last[0], last[1], last[2], last[3]);
+	memcpy(w + i, last[1], rest);
+	memcpy(m + i, last[2], rest);
+	memcpy(v + i, last[3], rest);
 }
 
 static void run_momentum(const struct train_adam *a, size_t n, const float *g,

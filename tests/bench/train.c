@@ -1,6 +1,7 @@
 /*
  * A training step on the host: its share of the multiply-adds that all threads
- * do, and that of AdamW's step of their reading of memory, measured in turn.
+ * do, of bf16 also of their best unit for that, and the share of AdamW's step
+ * of what memory gives, all measured in turn.
  *
  *	tests/bench/train [THREADS]
  *
@@ -15,6 +16,7 @@
 #include "engine/cpu/cpu.h"
 #include "engine/train/train.h"
 #include "tests/bench/rows.h"
+#include "tests/bench/yard.h"
 
 enum { ROUNDS = 5 };
 
@@ -37,6 +39,7 @@ struct job {
 	struct train_graph g;
 	struct train *x;
 	struct qwen_roofline *flop, *read;
+	struct yard yard;
 };
 
 static bool job_open(struct job *j, size_t i, enum qwen_weights type,
@@ -60,6 +63,8 @@ static bool job_open(struct job *j, size_t i, enum qwen_weights type,
 					      (size_t)256 << 20, e) : NULL;
 	if (!j->read)
 		return false;
+	if (!yard_open(&j->yard, t))
+		return err_set(e, ERR_NOMEM, "no memory to measure it with");
 	train_random(j->x, 1);
 	uint32_t *id = train_data(j->x, j->g.ids);
 	uint32_t *position = train_data(j->x, j->g.position);
@@ -77,64 +82,121 @@ static void job_close(struct job *j)
 {
 	qwen_roofline_free(j->flop);
 	qwen_roofline_free(j->read);
+	yard_close(&j->yard);
 	train_free(j->x);
 	train_graph_fini(&j->g);
 }
 
-/* Bytes that a step of AdamW moves: the operations' weights, too. */
-static double adamw_bytes(const struct train_graph *g)
+/*
+ * What memory needs for a step of AdamW at least: clipping reads gradients, the
+ * step reads and writes them, weights and two states; 16 bits are written.
+ */
+static double least_seconds(const struct train_graph *g, double read,
+			    double rewrite)
 {
 	double sum = 0;
 
 	for (uint32_t i = 0; i < g->n_params; i++) {
 		const struct train_param *p = &g->param[i];
-		bool narrow = p->master != p->weight;
-		/* Clipping reads gradients once more. */
-		sum += (double)p->rows * p->cols * (narrow ? 38 : 36);
+		double n = (double)p->rows * p->cols;
+
+		sum += n * 4 / read + n * 32 / rewrite;
+		if (p->master != p->weight)
+			sum += n * 4 / rewrite;
 	}
 	return sum;
+}
+
+/* The faster of two moments: around what is measured. */
+static double larger(double a, double b)
+{
+	return a > b ? a : b;
+}
+
+static double best_unit(struct job *j)
+{
+	double amx = qwen_roofline_amx(j->flop);
+
+	return amx > 0 ? amx : yard_bf16(&j->yard);
+}
+
+/* A step and its limits, once. */
+struct round {
+	double rate, share, unit, update_s, memory;
+};
+
+static struct round measure_round(struct job *j, const struct train_rule *rule,
+				  uint64_t step)
+{
+	struct round r;
+	double norm, fma = qwen_roofline_fma(j->flop), unit = best_unit(j);
+	uint64_t from = time_mono_ns();
+
+	train_run(j->x, 0, j->g.n_ops, NULL);
+	train_update(j->x, rule, step, &norm, NULL);
+	r.rate = train_flop(&j->g) / ((double)(time_mono_ns() - from) * 1e-9);
+	r.share = r.rate / larger(fma, qwen_roofline_fma(j->flop));
+	unit = larger(unit, best_unit(j));
+	r.unit = unit > 0 ? r.rate / unit : 0;
+
+	double read = qwen_roofline_read(j->read);
+	double rewrite = yard_rewrite(&j->yard);
+	from = time_mono_ns();
+	train_update(j->x, rule, step, &norm, NULL);
+	r.update_s = (double)(time_mono_ns() - from) * 1e-9;
+	r.memory = least_seconds(
+			   &j->g, larger(read, qwen_roofline_read(j->read)),
+			   larger(rewrite, yard_rewrite(&j->yard))) /
+		   r.update_s;
+	return r;
+}
+
+static void print_rounds(struct bench_rows *r, const char *shape_name,
+			 enum qwen_weights type, const struct round *v,
+			 unsigned n)
+{
+	double x[5][ROUNDS];
+	char name[64];
+
+	for (unsigned k = 0; k < n; k++) {
+		x[0][k] = v[k].rate;
+		x[1][k] = v[k].share;
+		x[2][k] = v[k].unit;
+		x[3][k] = v[k].update_s;
+		x[4][k] = v[k].memory;
+	}
+	snprintf(name, sizeof(name), "train/%s-%s", shape_name,
+		 qwen_weights_name(type));
+	bench_case(r, name, NULL);
+	printf("%-20s %7.1f GFLOP/s  %5.1f %% of the FMA limit", name + 6,
+	       bench_rate(r, "FLOP/s", x[0], n) / 1e9,
+	       100 * bench_ratio(r, "the FMA limit", RES_HIGHER, x[1], n));
+	if (type == QWEN_W_BF16 && v->unit > 0)
+		printf(", %.1f %% of the best unit for bf16",
+		       100 * bench_ratio(r, "the best unit for bf16",
+					 RES_HIGHER, x[2], n));
+	snprintf(name, sizeof(name), "train/adamw-%s-%s", shape_name,
+		 qwen_weights_name(type));
+	bench_case(r, name, NULL);
+	printf("\n%-20s %7.1f ms         %5.1f %% of what memory gives\n",
+	       name + 6, 1e3 * bench_time(r, x[3], n, 1),
+	       100 * bench_ratio(r, "what memory gives", RES_HIGHER, x[4], n));
 }
 
 static void measure_step(struct bench_rows *r, struct job *j, size_t i,
 			 enum qwen_weights type)
 {
-	double rate[ROUNDS], share[ROUNDS], moved[ROUNDS], memory[ROUNDS];
 	unsigned rounds = bench_rounds(ROUNDS);
+	struct round v[ROUNDS];
 	struct train_rule rule;
-	char name[64];
 
 	train_rule_init(&rule);
 	rule.steps = rounds;
 	train_run(j->x, 0, j->g.n_ops, NULL); /* pages come */
 	train_update(j->x, &rule, 0, &(double){ 0 }, NULL);
-	for (unsigned k = 0; k < rounds; k++) {
-		double fma = qwen_roofline_fma(j->flop);
-		uint64_t from = time_mono_ns();
-		train_run(j->x, 0, j->g.n_ops, NULL);
-		uint64_t at = time_mono_ns();
-		train_update(j->x, &rule, k, &(double){ 0 }, NULL);
-		uint64_t to = time_mono_ns();
-		double more = qwen_roofline_fma(j->flop);
-		fma = more > fma ? more : fma;
-		rate[k] = train_flop(&j->g) / ((double)(to - from) * 1e-9);
-		share[k] = rate[k] / fma;
-		moved[k] = adamw_bytes(&j->g) / ((double)(to - at) * 1e-9);
-		memory[k] = moved[k] / qwen_roofline_read(j->read);
-	}
-	snprintf(name, sizeof(name), "train/%s-%s", shape[i].name,
-		 qwen_weights_name(type));
-	bench_case(r, name, NULL);
-	printf("%-20s %7.1f GFLOP/s  %5.1f %% of the FMA limit\n", name + 6,
-	       bench_rate(r, "FLOP/s", rate, rounds) / 1e9,
-	       100 * bench_ratio(r, "the FMA limit", RES_HIGHER, share,
-				 rounds));
-	snprintf(name, sizeof(name), "train/adamw-%s-%s", shape[i].name,
-		 qwen_weights_name(type));
-	bench_case(r, name, NULL);
-	printf("%-20s %7.1f GB/s     %5.1f %% of reading memory\n", name + 6,
-	       bench_rate(r, "B/s", moved, rounds) / 1e9,
-	       100 * bench_ratio(r, "reading memory", RES_HIGHER, memory,
-				 rounds));
+	for (unsigned k = 0; k < rounds; k++)
+		v[k] = measure_round(j, &rule, k);
+	print_rounds(r, shape[i].name, type, v, rounds);
 }
 
 int main(int argc, char **argv)
