@@ -257,7 +257,8 @@ static void add_variants(struct listing *l)
 			if (!bsearch(&c, old.v, old.n, sizeof(c), by_config))
 				vec_push(&new, c);
 		}
-	qsort(new.v, new.n, sizeof(*new.v), by_config);
+	if (new.n)
+		qsort(new.v, new.n, sizeof(*new.v), by_config);
 	for (size_t i = 0; i < new.n; i++)
 		if (!i || by_config(&new.v[i - 1], &new.v[i]))
 			add_candidate(l, &new.v[i]);
