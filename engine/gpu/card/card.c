@@ -127,52 +127,69 @@ static bool tiles_load(struct gpu_card *g, struct gpu_tiles *t, const char *why,
 	return good;
 }
 
-/* One that there is: of any size with this configuration, or of this size. */
-static struct gpu_tiles *tiles_known(struct gpu_card *g,
-				     const struct gpu_tiles *want, bool any)
+/* One that there is, for any size. */
+static struct gpu_tiles *tiles_of_any(struct gpu_card *g,
+				      const struct gpu_tiles *want)
 {
 	for (size_t i = 0; i < g->n_tiles; i++) {
 		struct gpu_tiles *t = g->tiles[i];
 
-		if (!memcmp(&t->op, &want->op, sizeof(t->op)) &&
-		    t->any == any &&
-		    (any ? !memcmp(&t->config, &want->config,
-				   sizeof(t->config)) :
-			   t->m == want->m && t->n == want->n &&
-				     t->k == want->k))
+		if (t->any && !memcmp(&t->op, &want->op, sizeof(t->op)) &&
+		    !memcmp(&t->config, &want->config, sizeof(t->config)))
 			return t;
 	}
 	return NULL;
+}
+
+static const struct gpu_tiles *tiles_make(struct gpu_card *g,
+					  struct gpu_tiles *want, bool any,
+					  struct err *e)
+{
+	char why[240] = "default: suits every shape";
+	struct cc_options o;
+	struct gpu_tiles *t;
+
+	want->any = any || !tiles_select(g, want, why, sizeof(why));
+	if (want->any) {
+		want->config = gemm_default_for(&want->op, want->m, want->n,
+						want->k);
+		t = tiles_of_any(g, want);
+		if (t)
+			return t;
+		cc_options_init(&o);
+		o.costs = &g->costs;
+		if (!gemm_object(&g->objects, &want->op, &want->config, &o,
+				 &want->objects, e))
+			return NULL;
+	}
+	if (!tiles_load(g, want, why, e))
+		return NULL;
+	t = xmalloc(sizeof(*t));
+	*t = *want;
+	VEC_GROW(g->tiles, g->n_tiles, 1, g->cap_tiles);
+	return g->tiles[g->n_tiles++] = t;
 }
 
 const struct gpu_tiles *gpu_tiles(struct gpu_card *g, const struct gemm_op *op,
 				  uint32_t m, uint32_t n, uint32_t k, bool any,
 				  struct err *e)
 {
-	struct gpu_tiles *t, want = { .op = *op, .m = m, .n = n, .k = k };
-	char why[240] = "default: suits every shape";
+	struct gpu_tiles want = { .op = *op, .m = m, .n = n, .k = k };
+	const struct gpu_tiles *t;
 
-	if (any || !(t = tiles_known(g, &want, false))) {
-		want.any = any || !tiles_select(g, &want, why, sizeof(why));
-		if (want.any)
-			want.config = gemm_default_for(op, m, n, k);
-		t = tiles_known(g, &want, want.any);
+	for (size_t i = 0; i < g->n_choices && !any; i++) {
+		const struct gpu_choice *c = &g->choice[i];
+
+		if (c->m == m && c->n == n && c->k == k &&
+		    !memcmp(&c->op, op, sizeof(*op)))
+			return c->tiles;
 	}
-	if (t)
+	t = tiles_make(g, &want, any, e);
+	if (!t || any)
 		return t;
-	struct cc_options o;
-
-	cc_options_init(&o);
-	o.costs = &g->costs;
-	if (want.any &&
-	    !gemm_object(&g->objects, op, &want.config, &o, &want.objects, e))
-		return NULL;
-	if (!tiles_load(g, &want, why, e))
-		return NULL;
-	t = xmalloc(sizeof(*t));
-	*t = want;
-	VEC_GROW(g->tiles, g->n_tiles, 1, g->cap_tiles);
-	return g->tiles[g->n_tiles++] = t;
+	VEC_GROW(g->choice, g->n_choices, 1, g->cap_choices);
+	g->choice[g->n_choices++] = (struct gpu_choice){ *op, m, n, k, t };
+	return t;
 }
 
 /*
@@ -221,5 +238,6 @@ void gpu_card_close(struct gpu_card *g)
 	cost_fini(&g->costs);
 	free(g->kernel);
 	free(g->tiles);
+	free(g->choice);
 	*g = (struct gpu_card){ 0 };
 }

@@ -52,6 +52,13 @@ struct gpu_tiles {
 	struct gemm_code objects;
 };
 
+/* What a product of a size is computed with. */
+struct gpu_choice {
+	struct gemm_op op;
+	uint32_t m, n, k;
+	const struct gpu_tiles *tiles;
+};
+
 struct gpu_card {
 	struct kfd_dev *dev;
 	struct object_cache objects;
@@ -62,6 +69,8 @@ struct gpu_card {
 	size_t n_kernels, cap_kernels;
 	struct gpu_tiles **tiles; /* [n_tiles]: each once */
 	size_t n_tiles, cap_tiles;
+	struct gpu_choice *choice; /* [n_choices]: made once */
+	size_t n_choices, cap_choices;
 };
 
 struct gpu_card_how {
