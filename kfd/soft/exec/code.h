@@ -31,9 +31,10 @@ struct soft_chunk;
 
 #define SOFT_RECENT 4 /* mappings */
 
-/* Where lines of 128 bytes may begin: n bytes from va on. */
+/* Where lines of 128, 256 and 512 bytes may begin: n[] bytes from va on. */
+#define SOFT_LINE_SIZES 3
 struct soft_line {
-	uint64_t va, n;
+	uint64_t va, n[SOFT_LINE_SIZES];
 	uintptr_t host; /* of va */
 };
 #define SOFT_LINES 8 /* to load from, and as many to store to */

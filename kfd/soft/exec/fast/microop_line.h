@@ -1,9 +1,9 @@
 /*
  * kfd/soft/exec/fast/microop_line.h - dwords of lanes that follow each other.
  *
- * Private to microop_mem_simd.c.  Loads and stores of a dword by all lanes of a
- * wave32, to or from 128 bytes in a row, are the usual case and made quick; for
- * anything else these functions do nothing and say so.
+ * Private to microop_mem_simd.c.  Loads and stores of one, two or four dwords
+ * by all lanes of a wave32, to or from bytes in a row, are the usual case and
+ * made quick; for anything else these functions do nothing and say so.
  */
 #ifndef T0_KFD_SOFT_MICROOP_LINE_H
 #define T0_KFD_SOFT_MICROOP_LINE_H
@@ -11,12 +11,17 @@
 #include "kfd/soft/exec/fast/microop_lanes.h"
 #include "kfd/soft/exec/fast/translate.h"
 
-#define LINE_BYTES ((uint32_t)SOFT_VREG_BYTES)
+static inline uint32_t line_bytes(const struct soft_microop *m)
+{
+	return m->mods[0] * (uint32_t)SOFT_LANES;
+}
 
 /* Where lanes begin whose dwords follow each other: 32-bit offsets. */
-static inline bool is_line(const uint32_t *off)
+static inline bool is_line(const struct soft_microop *m, const uint32_t *off)
 {
-	return off[0] <= UINT32_MAX - LINE_BYTES && !lanes_off_line(off, 4);
+	return (m->mods[0] == 4 || m->mods[0] == 8 || m->mods[0] == 16) &&
+	       off[0] <= UINT32_MAX - line_bytes(m) &&
+	       !lanes_off_line(off, m->mods[0]);
 }
 
 /* For the microop's host code (native_mem.c). */
@@ -24,9 +29,16 @@ static inline uint8_t *keep_line(struct soft_wave *w,
 				 const struct soft_microop *m,
 				 const struct soft_range *r, uint64_t va)
 {
-	*soft_line_of(w->group->code, m) = (struct soft_line){
-		r->va, r->size_bytes - LINE_BYTES + 1, (uintptr_t)r->host
-	};
+	struct soft_line *l = soft_line_of(w->group->code, m);
+
+	l->va = r->va;
+	l->host = (uintptr_t)r->host;
+	for (int i = 0; i < SOFT_LINE_SIZES; i++) {
+		const uint64_t bytes = SOFT_VREG_BYTES << i;
+
+		l->n[i] = r->size_bytes >= bytes ? r->size_bytes - bytes + 1 :
+						   0;
+	}
 	return r->host + (va - r->va);
 }
 
@@ -38,7 +50,7 @@ static inline uint8_t *line_in_memory(struct soft_wave *w,
 
 	for (int i = 0; i < SOFT_RECENT; i++, r++)
 		if (va - r->va < r->size_bytes)
-			return r->size_bytes - (va - r->va) >= LINE_BYTES &&
+			return r->size_bytes - (va - r->va) >= line_bytes(m) &&
 			       (r->flags & m->mods[1]) == m->mods[1] ?
 				       keep_line(w, m, r, va) :
 				       NULL;
@@ -74,7 +86,7 @@ static inline uint8_t *line_lds(struct soft_wave *w,
 {
 	const uint64_t at = (uint64_t)off[0] + m->imm;
 
-	return at + LINE_BYTES <= w->group->lds_size_bytes ?
+	return at + line_bytes(m) <= w->group->lds_size_bytes ?
 		       w->group->lds + at :
 		       NULL;
 }
@@ -106,7 +118,21 @@ static inline void copy_line(bool store, uint8_t *p, uint32_t *data)
 typedef uint8_t *line_fn(struct soft_wave *w, const struct soft_microop *m,
 			 const uint32_t *off);
 
-/* mods[2] of a microop: it moves a dword. */
+/* Of more than a dword; it has locals in memory. */
+static __attribute__((noinline)) void
+move_wide_line(const struct soft_microop *m, const uintptr_t *base, uint8_t *p)
+{
+	const uint32_t *off = (const uint32_t *)(base[0] + m->a);
+	const struct soft_move move = {
+		.host = p - off[0],
+		.offset = off,
+		.data = (uint32_t *)(base[0] + m->d),
+		.exec = ~0u,
+	};
+
+	((soft_move_fn *)m->b)(&move);
+}
+
 static inline __attribute__((always_inline)) bool
 move_line(struct soft_wave *w, const struct soft_microop *m,
 	  const uintptr_t *base, line_fn *where)
@@ -114,13 +140,18 @@ move_line(struct soft_wave *w, const struct soft_microop *m,
 	const uint32_t *off = (const uint32_t *)(base[0] + m->a);
 	uint8_t *p;
 
-	if (!m->mods[2] || w->s[ISA_R_EXEC_LO] != ~0u || !is_line(off))
+	/* In LDS more than a dword is mostly part of a matrix. */
+	if ((where == line_lds && !m->mods[2]) ||
+	    w->s[ISA_R_EXEC_LO] != ~0u || !is_line(m, off))
 		return false;
 	p = where(w, m, off);
 	if (!p)
 		return false;
-	copy_line(m->mods[1] & SOFT_MEM_WRITE, p,
-		  (uint32_t *)(base[0] + m->d));
+	if (m->mods[2])
+		copy_line(m->mods[1] & SOFT_MEM_WRITE, p,
+			  (uint32_t *)(base[0] + m->d));
+	else
+		move_wide_line(m, base, p);
 	return true;
 }
 

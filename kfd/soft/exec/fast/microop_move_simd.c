@@ -389,6 +389,38 @@ static inline void load_ones(const struct soft_move *m)
 	}
 }
 
+/* Both dwords of lanes i and i + 1. */
+static inline __m128i load_pair(const struct soft_move *m, int i)
+{
+	const __m128i first = _mm_loadl_epi64(
+		(const __m128i *)(m->host + m->offset[i]));
+
+	return _mm_castps_si128(_mm_loadh_pi(
+		_mm_castsi128_ps(first),
+		(const __m64 *)(m->host + m->offset[i + 1])));
+}
+
+static inline __m512i load_eight_pairs(const struct soft_move *m, int i)
+{
+	__m512i v = _mm512_zextsi128_si512(load_pair(m, i));
+
+	v = _mm512_maskz_inserti32x4(ALL16, v, load_pair(m, i + 2), 1);
+	v = _mm512_maskz_inserti32x4(ALL16, v, load_pair(m, i + 4), 2);
+	return _mm512_maskz_inserti32x4(ALL16, v, load_pair(m, i + 6), 3);
+}
+
+static inline void load_all_twos(const struct soft_move *m)
+{
+	for (int i = 0; i < SOFT_LANES; i += 16) {
+		const __m512i a = load_eight_pairs(m, i);
+		const __m512i b = load_eight_pairs(m, i + 8);
+
+		for (int j = 0; j < 2; j++)
+			_mm512_storeu_si512(m->data + j * SOFT_LANES + i,
+					    every_2nd(a, b, j));
+	}
+}
+
 static inline void load_twos(const struct soft_move *m)
 {
 	const uint8_t *middle = m->host + MIDDLE;
@@ -411,8 +443,9 @@ static inline void load_twos(const struct soft_move *m)
 	}
 }
 #else
-#define load_ones(m) load_lanes(m, 1)
-#define load_twos(m) load_lanes(m, 2)
+#define load_ones(m)	 load_lanes(m, 1)
+#define load_twos(m)	 load_lanes(m, 2)
+#define load_all_twos(m) load_lanes(m, 2)
 #endif
 
 /* ------------------------------------------------------------- dwords ---- */
@@ -429,6 +462,8 @@ static void load_64(const struct soft_move *m)
 {
 	if (in_order(m, 8))
 		load_line_64(m);
+	else if (m->exec == ~0u)
+		load_all_twos(m);
 	else
 		load_twos(m);
 }

@@ -108,6 +108,9 @@ void soft_host_op_mem(struct buf *code, enum soft_host_op op, int d, int k,
 		      int s1, struct soft_host_mem s2, bool spread,
 		      uint8_t imm);
 
+/* A line of the host's caches that will be read; base: one below r8. */
+void soft_host_prefetch(struct buf *code, struct soft_host_mem m);
+
 /*
  * Mask registers.  16 lanes from memory; these, by way of ecx; 16 high ones and 16 low ones to 32; a
  * or b; those 32 of k that are also set at `exec`, to memory.
@@ -264,8 +267,14 @@ enum {
 enum soft_native_constant {
 	SOFT_NATIVE_31, SOFT_NATIVE_24_BITS, SOFT_NATIVE_ONES, SOFT_NATIVE_SIGN,
 	SOFT_NATIVE_REST, SOFT_NATIVE_PADDING,
-	SOFT_NATIVE_LINE = 16, /* 32 dwords: 0, 4, 8 ... */
-	SOFT_NATIVE_CONSTANTS = SOFT_NATIVE_LINE + SOFT_LANES,
+	SOFT_NATIVE_LINE = 16, /* of one dword, two and four: 32 offsets each */
+	SOFT_NATIVE_LINE2 = SOFT_NATIVE_LINE + SOFT_LANES,
+	SOFT_NATIVE_LINE4 = SOFT_NATIVE_LINE2 + SOFT_LANES,
+	/* Indices of 16 dwords: native_mem.c. */
+	SOFT_NATIVE_BLOCKS = SOFT_NATIVE_LINE4 + SOFT_LANES,
+	SOFT_NATIVE_APART = SOFT_NATIVE_BLOCKS + SOFT_LANES,
+	SOFT_NATIVE_MIXED = SOFT_NATIVE_APART + SOFT_LANES,
+	SOFT_NATIVE_CONSTANTS = SOFT_NATIVE_MIXED + SOFT_LANES,
 };
 
 static inline struct soft_host_mem soft_native_at(int constant)

@@ -8,6 +8,7 @@
 #include "kfd/soft/exec/fast/native.h"
 
 enum shape { THREE, TWO, STORE, SHIFT };
+#define HOST_W1 0x80
 
 static const struct host_inst {
 	uint8_t map, prefix, opcode, shape;
@@ -76,7 +77,8 @@ static void emit_evex(struct buf *code, const struct host_inst *h, int reg,
 	emit_byte(code, (r >> 3 & 1) << 7 | (rm >> 4 & 1) << 6 |
 				(rm >> 3 & 1) << 5 | (r >> 4 & 1) << 4 |
 				(h->map & 7));
-	emit_byte(code, (v & 15) << 3 | 4 | h->prefix);
+	emit_byte(code, (h->prefix & HOST_W1) | (v & 15) << 3 | 4 |
+				(h->prefix & 3));
 	emit_byte(code, 2 << 5 | (unsigned)spread << 4 | (v >> 4 & 1) << 3 |
 				(unsigned)k);
 	emit_byte(code, h->opcode);
@@ -116,6 +118,13 @@ void soft_host_op_mem(struct buf *code, enum soft_host_op op, int d, int k,
 	emit_mem(code, reg, s2, has_imm(op));
 	if (has_imm(op))
 		emit_byte(code, imm);
+}
+
+void soft_host_prefetch(struct buf *code, struct soft_host_mem m)
+{
+	emit_byte(code, 0x0f);
+	emit_byte(code, 0x18);
+	emit_mem(code, 1, m, 0);
 }
 
 /* --------------------------------------------------------------- masks ---- */

@@ -13,10 +13,20 @@ static const uint32_t constant[SOFT_NATIVE_CONSTANTS] = {
 	[SOFT_NATIVE_ONES] = ~0u,
 	[SOFT_NATIVE_SIGN] = 0x80000000,
 	[SOFT_NATIVE_REST] = 0x7fffffff,
-#define L4(i) 4 * (i), 4 * (i) + 4, 4 * (i) + 8, 4 * (i) + 12
-	[SOFT_NATIVE_LINE] = L4(0), L4(4), L4(8), L4(12), L4(16), L4(20),
-			     L4(24), L4(28),
+#define L4(i, n) n * (i), n * (i) + n, n * (i) + 2 * n, n * (i) + 3 * n
+#define L32(n) L4(0, n), L4(4, n), L4(8, n), L4(12, n), L4(16, n), L4(20, n), \
+	L4(24, n), L4(28, n)
+	[SOFT_NATIVE_LINE] = L32(4),
+	[SOFT_NATIVE_LINE2] = L32(8),
+	[SOFT_NATIVE_LINE4] = L32(16),
+#undef L32
 #undef L4
+	[SOFT_NATIVE_BLOCKS] = 0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11,
+	15,
+	[SOFT_NATIVE_APART] = 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26,
+	28, 30, 1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31,
+	[SOFT_NATIVE_MIXED] = 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22,
+	7, 23, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31,
 };
 
 /* --------------------------------------------------------------- pages ---- */

@@ -1,9 +1,9 @@
 /*
  * kfd/soft/exec/fast/native_mem.c - loads and stores of lines as host code.
  *
- * A line is 32 dwords in a row, a lane each, as microop_line.h has it.  Where
- * its bytes are in this process, memory microops have written down in
- * cache->line[] when they did the same; LDS is where the workgroup says.
+ * A line is one, two or four dwords of each of 32 lanes in a row.  Where its
+ * bytes are in this process, memory microops have written down in cache->line[]
+ * when they did the same; LDS is where the workgroup says.
  */
 #include <stddef.h>
 
@@ -21,9 +21,20 @@ static enum where place_of(const struct soft_microop *m)
 						    NOT;
 }
 
+/* In LDS more than a dword is mostly part of a matrix, and no line. */
 bool soft_native_moves(const struct soft_microop *m)
 {
-	return place_of(m) != NOT && m->mods[2];
+	const enum where where = place_of(m);
+
+	return where != NOT &&
+	       (m->mods[0] == 4 ||
+		(where != LDS && (m->mods[0] == 8 || m->mods[0] == 16)));
+}
+
+/* Of one, two or four dwords. */
+static size_t bytes_of(const struct soft_microop *m)
+{
+	return m->mods[0] * (size_t)SOFT_LANES;
 }
 
 static void bail_unequal(struct soft_native_run *r, size_t skip)
@@ -33,14 +44,14 @@ static void bail_unequal(struct soft_native_run *r, size_t skip)
 }
 
 /* Leave unless the vreg's lanes are dwords in a row; are all the same. */
-static void check_line(struct soft_native_run *r, int pair, size_t skip)
+static void check_line(struct soft_native_run *r, int pair, int line,
+		       size_t skip)
 {
 	const int u = 2 * SOFT_PAIR_U, v = 2 * SOFT_PAIR_V;
 
 	soft_host_op(r->code, SOFT_HOST_BROADCASTD, u, 0, 0, 2 * pair, 0);
 	for (int i = 0; i < 2; i++) {
-		struct soft_host_mem at = soft_native_at(SOFT_NATIVE_LINE +
-							 16 * i);
+		struct soft_host_mem at = soft_native_at(line + 16 * i);
 
 		soft_host_op(r->code, SOFT_HOST_SUBD, v + i, 0, 2 * pair + i, u,
 			     0);
@@ -65,11 +76,11 @@ static void check_same(struct soft_native_run *r, int pair, size_t skip)
 
 /* rcx = the offset of lane 0, of which the line must not wrap. */
 static void load_first(struct soft_native_run *r, struct soft_host_mem vreg,
-		       size_t skip)
+		       size_t bytes, size_t skip)
 {
 	soft_host_int(r->code, SOFT_HOST_MOV, SOFT_RCX, vreg);
 	soft_host_int_const(r->code, SOFT_HOST_CMP, SOFT_RCX,
-			    (uint32_t)(UINT32_MAX - SOFT_VREG_BYTES));
+			    (uint32_t)(UINT32_MAX - bytes));
 	soft_native_bail(r, soft_host_jump_if(r->code, SOFT_HOST_ABOVE), skip);
 }
 
@@ -83,7 +94,8 @@ static void find_host(struct soft_native_run *r, const struct soft_microop *m,
 
 	soft_host_set64(r->code, SOFT_R11, (uintptr_t)l);
 	soft_host_int64(r->code, SOFT_HOST_SUB, SOFT_RCX, AT(va));
-	soft_host_int64(r->code, SOFT_HOST_CMP, SOFT_RCX, AT(n));
+	soft_host_int64(r->code, SOFT_HOST_CMP, SOFT_RCX,
+			AT(n[m->mods[0] / 8]));
 	soft_native_bail(r, soft_host_jump_if(r->code, SOFT_HOST_NOT_BELOW),
 			 skip);
 	soft_host_int64(r->code, SOFT_HOST_ADD, SOFT_RCX, AT(host));
@@ -138,29 +150,178 @@ static void find_lds(struct soft_native_run *r, const struct soft_microop *m,
 #undef AT
 }
 
+/* ------------------------------------------------- more than a dword ---- */
+
+#define AHEAD_BYTES 6144 /* as in microop_move_simd.c */
+
+static struct soft_host_mem piece(int i)
+{
+	return (struct soft_host_mem){ SOFT_RCX, 64 * i };
+}
+
+static void op(struct soft_native_run *r, enum soft_host_op op, int d, int s1,
+	       int s2)
+{
+	soft_host_op(r->code, op, d, 0, s1, s2, 0);
+}
+
+static void get(struct soft_native_run *r, int d, struct soft_host_mem m)
+{
+	soft_host_op_mem(r->code, SOFT_HOST_MOVD, d, 0, 0, m, false, 0);
+}
+
+static void put(struct soft_native_run *r, int s, struct soft_host_mem m)
+{
+	soft_host_op_mem(r->code, SOFT_HOST_STORED, s, 0, 0, m, false, 0);
+}
+
+/* Indices of both zmm. */
+static int take_indices(struct soft_native_run *r, int constant)
+{
+	const int pair = soft_native_take(r);
+
+	for (int i = 0; i < 2; i++)
+		get(r, 2 * pair + i, soft_native_at(constant + 16 * i));
+	return pair;
+}
+
+/* Word q of block b of from[b'] is word b' of block b of to[q]. */
+static void transpose_4x4(struct soft_native_run *r, const int to[4],
+			  const int from[4])
+{
+	const int t[4] = { 2 * SOFT_PAIR_U, 2 * SOFT_PAIR_U + 1,
+			   2 * SOFT_PAIR_V, 2 * SOFT_PAIR_V + 1 };
+
+	op(r, SOFT_HOST_UNPCKLD, t[0], from[0], from[1]);
+	op(r, SOFT_HOST_UNPCKLD, t[1], from[2], from[3]);
+	op(r, SOFT_HOST_UNPCKHD, t[2], from[0], from[1]);
+	op(r, SOFT_HOST_UNPCKHD, t[3], from[2], from[3]);
+	op(r, SOFT_HOST_UNPCKLQ, to[0], t[0], t[1]);
+	op(r, SOFT_HOST_UNPCKHQ, to[1], t[0], t[1]);
+	op(r, SOFT_HOST_UNPCKLQ, to[2], t[2], t[3]);
+	op(r, SOFT_HOST_UNPCKHQ, to[3], t[2], t[3]);
+}
+
+/* Lanes 16 i to 16 i + 15 of each pair. */
+static void load_4(struct soft_native_run *r, const int *pair, int index, int i)
+{
+	int z[4];
+
+	for (int k = 0; k < 4; k++) {
+		struct soft_host_mem next = piece(4 * i + k);
+
+		z[k] = 2 * pair[k] + i;
+		next.offset += AHEAD_BYTES;
+		soft_host_prefetch(r->code, next);
+		get(r, z[k], piece(4 * i + k));
+	}
+	transpose_4x4(r, z, z);
+	for (int k = 0; k < 4; k++)
+		op(r, SOFT_HOST_PERMD, z[k], 2 * index, z[k]);
+}
+
+static void load_2(struct soft_native_run *r, const int *pair, int index, int i)
+{
+	const int low = 2 * pair[0] + i, high = 2 * pair[1] + i;
+	const int second = 2 * SOFT_PAIR_U;
+
+	get(r, low, piece(2 * i));
+	get(r, second, piece(2 * i + 1));
+	op(r, SOFT_HOST_MOVD, high, 0, low);
+	op(r, SOFT_HOST_PERMT2D, low, 2 * index, second);
+	op(r, SOFT_HOST_PERMT2D, high, 2 * index + 1, second);
+}
+
+static void store_4(struct soft_native_run *r, const int *pair, int index,
+		    int i)
+{
+	const int a = soft_native_take(r), b = soft_native_take(r);
+	const int z[4] = { 2 * a, 2 * a + 1, 2 * b, 2 * b + 1 };
+
+	for (int k = 0; k < 4; k++)
+		op(r, SOFT_HOST_PERMD, z[k], 2 * index, 2 * pair[k] + i);
+	transpose_4x4(r, z, z);
+	for (int k = 0; k < 4; k++)
+		put(r, z[k], piece(4 * i + k));
+}
+
+static void store_2(struct soft_native_run *r, const int *pair, int index,
+		    int i)
+{
+	const int low = 2 * pair[0] + i, high = 2 * pair[1] + i;
+
+	for (int k = 0; k < 2; k++) {
+		const int z = 2 * SOFT_PAIR_U + k;
+
+		op(r, SOFT_HOST_MOVD, z, 0, low);
+		op(r, SOFT_HOST_PERMT2D, z, 2 * index + k, high);
+		put(r, z, piece(2 * i + k));
+	}
+}
+
+static void move_several(struct soft_native_run *r, struct soft_host_mem data,
+			 int n, bool store)
+{
+	void (*const fn)(struct soft_native_run *, const int *, int, int) =
+		store ? (n == 2 ? store_2 : store_4) :
+			(n == 2 ? load_2 : load_4);
+	const int index = take_indices(r, n == 4 ? SOFT_NATIVE_BLOCKS :
+					  store	 ? SOFT_NATIVE_MIXED :
+						   SOFT_NATIVE_APART);
+	struct soft_host_mem vreg[4];
+	int pair[4];
+
+	for (int k = 0; k < n; k++) {
+		vreg[k] = data;
+		vreg[k].offset += k * (int)SOFT_VREG_BYTES;
+		pair[k] = store ? soft_native_load(r, vreg[k]) :
+				  soft_native_take(r);
+	}
+	for (int i = 0; i < 2; i++)
+		fn(r, pair, index, i);
+	for (int k = 0; !store && k < n; k++) {
+		soft_native_store(r, pair[k], vreg[k]);
+		soft_native_hold(r, pair[k], vreg[k]);
+	}
+}
+
+/* --------------------------------------------------------------- moves ---- */
+
+static void move_one(struct soft_native_run *r, struct soft_host_mem data,
+		     bool store)
+{
+	const int pair = store ? soft_native_load(r, data) :
+				 soft_native_take(r);
+
+	if (store) {
+		soft_native_store(r, pair, piece(0));
+		return;
+	}
+	for (int i = 0; i < 2; i++)
+		get(r, 2 * pair + i, piece(i));
+	soft_native_store(r, pair, data);
+	soft_native_hold(r, pair, data);
+}
+
 void soft_native_move(struct soft_native_run *r, const struct soft_microop *m,
 		      size_t skip)
 {
 	const struct soft_host_mem offsets = soft_native_vreg(r, 0, m->a);
 	const struct soft_host_mem data = soft_native_vreg(r, 0, m->d);
-	const struct soft_host_mem line = { SOFT_RCX, 0 };
 	const bool store = m->mods[1] & SOFT_MEM_WRITE;
 	const enum where where = place_of(m);
-	int pair;
+	const int n = m->mods[0] / 4;
 
-	check_line(r, soft_native_load(r, offsets), skip);
-	load_first(r, offsets, skip);
+	check_line(r, soft_native_load(r, offsets),
+		   n == 1 ? SOFT_NATIVE_LINE :
+		   n == 2 ? SOFT_NATIVE_LINE2 :
+			    SOFT_NATIVE_LINE4, skip);
+	load_first(r, offsets, bytes_of(m), skip);
 	(where == SADDR ? find_saddr :
 	 where == VADDR ? find_vaddr :
 			  find_lds)(r, m, skip);
-	pair = store ? soft_native_load(r, data) : soft_native_take(r);
-	if (store) {
-		soft_native_store(r, pair, line);
-		return;
-	}
-	for (int i = 0; i < 2; i++)
-		soft_host_op_mem(r->code, SOFT_HOST_MOVD, 2 * pair + i, 0, 0,
-				 soft_native_half(line, i), false, 0);
-	soft_native_store(r, pair, data);
-	soft_native_hold(r, pair, data);
+	if (n == 1)
+		move_one(r, data, store);
+	else
+		move_several(r, data, n, store);
 }
