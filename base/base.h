@@ -161,7 +161,8 @@ void arena_fini(struct arena *a);
 
 /*
  * Read a whole file ("-" is stdin) into *out (appended).  Refuses files above
- * `max_bytes` (0 = 1 GiB, of pipes and devices 64 MiB) with ERR_INPUT.
+ * `max_bytes` (0 = 1 GiB, of pipes and devices 64 MiB) with ERR_INPUT.  Where
+ * it fails *out is as before.
  */
 bool file_read(const char *path, size_t max_bytes, struct buf *out,
 	       struct err *e);

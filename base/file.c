@@ -114,9 +114,12 @@ bool file_read(const char *path, size_t max_bytes, struct buf *out,
 
 	if (fd < 0)
 		return false;
-	size_t before = out->len;
+	const bool had = out->data;
+	const size_t before = out->len;
 	bool done = read_all(fd, path, max_bytes, out, e);
-	if (!done && out->data) {
+	if (!done && !had) {
+		buf_fini(out);
+	} else if (!done) {
 		out->len = before;
 		out->data[before] = '\0';
 	}

@@ -108,6 +108,7 @@ static void test_read_large(void)
 	has_str(e.msg, "/dev/zero: too large: over 67108864 bytes", "as soon");
 	ok(!file_read("/dev/zero", 10, &b, &e), "with a limit of one's own");
 	has_str(e.msg, "over 10 bytes", "sooner");
+	is_u64(b.cap, 0, "and nothing of it is kept");
 	buf_fini(&b);
 }
 
