@@ -121,13 +121,16 @@ static void random_plane(struct isa_gen_state *g, uint32_t *p)
 	}
 }
 
-/* In order by 4, 8, 16, and out of order; the last may go too far. */
+/* In order by 4, 8, 16 or 32, and out of order; the last may go too far. */
 static void random_addresses(struct isa_gen_state *g,
 			     uint32_t (*v)[SOFT_LANES])
 {
+	const uint32_t twice = gen_percent(g, 30);
+
 	for (uint32_t k = 0; k < 4; k++)
 		for (uint32_t i = 0; i < SOFT_LANES; i++) {
-			v[ADDRESSES + 2 * k][i] = 1024 + (4u << k) * i;
+			v[ADDRESSES + 2 * k][i] = 1024 +
+						  (4u << k << twice) * i;
 			v[ADDRESSES + 2 * k + 1][i] = 0;
 			if (k == 3)
 				v[ADDRESSES + 6][i] = gen_below(g, 2048) * 4;
@@ -353,6 +356,8 @@ static const char *const rare[] = {
 	"ds_load_2addr_b32 v[40:41], v40 offset0:1 offset1:3",
 	"ds_store_2addr_b32 v40, v1, v2 offset0:1 offset1:2",
 	"global_load_b128 v[40:43], v40, s[96:97]",
+	"v_wmma_i32_16x16x16_iu8 v[97:104], v[64:67], v[72:75], v[96:103]",
+	"global_load_b128 v[0:3], v44, s[96:97] offset:16",
 };
 
 /* DPP with a scalar second source can be decoded, but not be written. */

@@ -390,11 +390,15 @@ ALWAYS bool wmma_ints(const struct soft_wave *w, const struct soft_microop *m,
 {
 	const uint32_t(*a)[WMMA_N] = (const uint32_t(*)[WMMA_N])m->a;
 	const soft_piece *b = (const soft_piece *)m->b;
+	soft_piece all[WMMA_N][ROW_PIECES]; /* D may be some rows of C */
 
 	(void)w, (void)acc;
+	for (int r = 0; r < WMMA_N; r++)
+		for (int i = 0; i < ROW_PIECES; i++)
+			all[r][i] = ((const soft_piece *)soft_wmma_row(
+				base, m->c, r, wide))[i];
 	for (int r = 0; r < WMMA_N; r++) {
-		const soft_piece *c = (soft_piece *)soft_wmma_row(base, m->c, r,
-							    wide);
+		const soft_piece *c = all[r];
 		soft_piece *d = (soft_piece *)soft_wmma_row(base, m->d, r, wide);
 
 		for (int i = 0; i < ROW_PIECES; i++) {
@@ -507,12 +511,15 @@ static inline void extract_ints(const uint32_t *vregs, int bits, int k,
 void SIMD(soft_wmma_int)(struct wmma *m)
 {
 	_Alignas(64) int32_t a[WMMA_N][WMMA_N], b[WMMA_N][WMMA_N], sum[WMMA_N];
+	uint32_t c[WMMA_N][WMMA_N]; /* D may be some rows of C */
 	int bits = m->in == WMMA_IU8 ? 8 : 4;
 
 	for (int k = 0; k < WMMA_N; k++) {
 		extract_ints(m->a, bits, k, m->signed_a, a[k]);
 		extract_ints(m->b, bits, k, m->signed_b, b[k]);
 	}
+	for (int r = 0; r < WMMA_N; r++)
+		memcpy(c[r], m->c[r], sizeof(c[r]));
 	for (int r = 0; r < WMMA_N; r++) {
 		row16 acc = { 0 }, row;
 
@@ -522,6 +529,6 @@ void SIMD(soft_wmma_int)(struct wmma *m)
 		}
 		ROW_PUT(sum, acc);
 		for (int l = 0; l < WMMA_N; l++)
-			m->d[r][l] = mad_i32(sum[l], m->c[r][l], m->clamp);
+			m->d[r][l] = mad_i32(sum[l], c[r][l], m->clamp);
 	}
 }
