@@ -134,9 +134,10 @@ static inline void fuzz_addresses(struct isa_gen_state *g,
 		uint32_t *high = v[FUZZ_ADDRESSES + 2 * k + 1];
 		uint32_t at = gen_below(g, FUZZ_LDS / 32) * 8;
 		bool odd = gen_percent(g, 20);
+		const uint32_t step = 4u << k << gen_percent(g, 30);
 
 		for (uint32_t i = 0; i < SOFT_LANES; i++) {
-			low[i] = k < 3 ? at + (4u << k) * i :
+			low[i] = k < 3 ? at + step * i :
 				 k < 7 ? gen_below(g, FUZZ_LDS / 16) * 8 :
 				 odd   ? gen_below(g, FUZZ_MEM + FUZZ_CONST) :
 					 gen_below(g, FUZZ_MEM / 8) * 8;

@@ -31,8 +31,8 @@ struct soft_chunk;
 
 #define SOFT_RECENT 4 /* mappings */
 
-/* Where lines of 128, 256 and 512 bytes may begin: n[] bytes from va on. */
-#define SOFT_LINE_SIZES 3
+/* Where lines of 128, 256, 512 and 1024 bytes begin: n[] bytes from va on. */
+#define SOFT_LINE_SIZES 4
 struct soft_line {
 	uint64_t va, n[SOFT_LINE_SIZES];
 	uintptr_t host; /* of va */

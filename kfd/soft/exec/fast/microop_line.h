@@ -11,17 +11,23 @@
 #include "kfd/soft/exec/fast/microop_lanes.h"
 #include "kfd/soft/exec/fast/translate.h"
 
-static inline uint32_t line_bytes(const struct soft_microop *m)
+/*
+ * How far apart lanes are that follow each other, as 32-bit offsets say, 0: they
+ * do not.  Four dwords may be loaded from the first half of twice as many.
+ */
+static inline uint32_t line_step(const struct soft_microop *m,
+				 const uint32_t *off)
 {
-	return m->mods[0] * (uint32_t)SOFT_LANES;
-}
+	const uint32_t bytes = m->mods[0], apart = off[1] - off[0];
+	const bool half = bytes == 16 && apart == 2 * bytes &&
+			  !(m->mods[1] & SOFT_MEM_WRITE);
+	const uint32_t step = half ? apart : bytes;
 
-/* Where lanes begin whose dwords follow each other: 32-bit offsets. */
-static inline bool is_line(const struct soft_microop *m, const uint32_t *off)
-{
-	return (m->mods[0] == 4 || m->mods[0] == 8 || m->mods[0] == 16) &&
-	       off[0] <= UINT32_MAX - line_bytes(m) &&
-	       !lanes_off_line(off, m->mods[0]);
+	return (bytes == 4 || bytes == 8 || bytes == 16) &&
+			       off[0] <= UINT32_MAX - step * SOFT_LANES &&
+			       !lanes_off_line(off, step) ?
+		       step :
+		       0;
 }
 
 /* For the microop's host code (native_mem.c). */
@@ -44,13 +50,14 @@ static inline uint8_t *keep_line(struct soft_wave *w,
 
 /* The same bytes in this process; NULL: somewhere else, or unusual. */
 static inline uint8_t *line_in_memory(struct soft_wave *w,
-				      const struct soft_microop *m, uint64_t va)
+				      const struct soft_microop *m, uint64_t va,
+				      uint32_t bytes)
 {
 	const struct soft_range *r = w->group->code->recent;
 
 	for (int i = 0; i < SOFT_RECENT; i++, r++)
 		if (va - r->va < r->size_bytes)
-			return r->size_bytes - (va - r->va) >= line_bytes(m) &&
+			return r->size_bytes - (va - r->va) >= bytes &&
 			       (r->flags & m->mods[1]) == m->mods[1] ?
 				       keep_line(w, m, r, va) :
 				       NULL;
@@ -59,17 +66,17 @@ static inline uint8_t *line_in_memory(struct soft_wave *w,
 
 static inline uint8_t *line_saddr(struct soft_wave *w,
 				  const struct soft_microop *m,
-				  const uint32_t *off)
+				  const uint32_t *off, uint32_t bytes)
 {
 	const uint64_t at = w->s[m->c] | (uint64_t)w->s[m->c + 1] << 32;
 
 	return line_in_memory(
-		w, m, at + (uint64_t)(int64_t)(int32_t)m->imm + off[0]);
+		w, m, at + (uint64_t)(int64_t)(int32_t)m->imm + off[0], bytes);
 }
 
 static inline uint8_t *line_vaddr(struct soft_wave *w,
 				  const struct soft_microop *m,
-				  const uint32_t *off)
+				  const uint32_t *off, uint32_t bytes)
 {
 	const uint32_t *high = off + SOFT_LANES;
 
@@ -77,25 +84,26 @@ static inline uint8_t *line_vaddr(struct soft_wave *w,
 		return NULL;
 	return line_in_memory(w, m,
 			      (off[0] | (uint64_t)high[0] << 32) +
-				      (uint64_t)(int64_t)(int32_t)m->imm);
+				      (uint64_t)(int64_t)(int32_t)m->imm,
+			      bytes);
 }
 
 static inline uint8_t *line_lds(struct soft_wave *w,
 				const struct soft_microop *m,
-				const uint32_t *off)
+				const uint32_t *off, uint32_t bytes)
 {
 	const uint64_t at = (uint64_t)off[0] + m->imm;
 
-	return at + line_bytes(m) <= w->group->lds_size_bytes ?
+	return at + bytes <= w->group->lds_size_bytes ?
 		       w->group->lds + at :
 		       NULL;
 }
 
 static inline uint8_t *line_nowhere(struct soft_wave *w,
 				    const struct soft_microop *m,
-				    const uint32_t *off)
+				    const uint32_t *off, uint32_t bytes)
 {
-	(void)w, (void)m, (void)off;
+	(void)w, (void)m, (void)off, (void)bytes;
 	return NULL;
 }
 
@@ -116,7 +124,7 @@ static inline void copy_line(bool store, uint8_t *p, uint32_t *data)
 }
 
 typedef uint8_t *line_fn(struct soft_wave *w, const struct soft_microop *m,
-			 const uint32_t *off);
+			 const uint32_t *off, uint32_t bytes);
 
 /* Of more than a dword; it has locals in memory. */
 static __attribute__((noinline)) void
@@ -138,13 +146,14 @@ move_line(struct soft_wave *w, const struct soft_microop *m,
 	  const uintptr_t *base, line_fn *where)
 {
 	const uint32_t *off = (const uint32_t *)(base[0] + m->a);
+	uint32_t step;
 	uint8_t *p;
 
 	/* In LDS more than a dword is mostly part of a matrix. */
-	if ((where == line_lds && !m->mods[2]) ||
-	    w->s[ISA_R_EXEC_LO] != ~0u || !is_line(m, off))
+	if ((where == line_lds && !m->mods[2]) || w->s[ISA_R_EXEC_LO] != ~0u)
 		return false;
-	p = where(w, m, off);
+	step = line_step(m, off);
+	p = step ? where(w, m, off, step * SOFT_LANES) : NULL;
 	if (!p)
 		return false;
 	if (m->mods[2])

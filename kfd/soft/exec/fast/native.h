@@ -124,11 +124,12 @@ void soft_host_store_mask(struct buf *code, struct soft_host_mem to, int k,
 
 /*
  * Jumps forward, to be placed by soft_host_here(): where the 16 bits of a mask
- * are not all 0; where a dword in memory is not -1; as flags are.
+ * are not all 0; where a dword in memory is not -1; as flags are; always.
  */
 enum soft_host_condition { SOFT_HOST_NOT_BELOW = 0x83, SOFT_HOST_ABOVE = 0x87 };
 size_t soft_host_jump_mask(struct buf *code, int k);
 size_t soft_host_jump_if(struct buf *code, enum soft_host_condition c);
+size_t soft_host_jump(struct buf *code);
 size_t soft_host_jump_not_ones(struct buf *code, struct soft_host_mem m);
 void soft_host_here(struct buf *code, size_t jump);
 /* To code before it. */
@@ -267,11 +268,10 @@ enum {
 enum soft_native_constant {
 	SOFT_NATIVE_31, SOFT_NATIVE_24_BITS, SOFT_NATIVE_ONES, SOFT_NATIVE_SIGN,
 	SOFT_NATIVE_REST, SOFT_NATIVE_PADDING,
-	SOFT_NATIVE_LINE = 16, /* of one dword, two and four: 32 offsets each */
-	SOFT_NATIVE_LINE2 = SOFT_NATIVE_LINE + SOFT_LANES,
-	SOFT_NATIVE_LINE4 = SOFT_NATIVE_LINE2 + SOFT_LANES,
+	/* 32 offsets each: of one dword, two, four and eight. */
+	SOFT_NATIVE_LINE = 16,
 	/* Indices of 16 dwords: native_mem.c. */
-	SOFT_NATIVE_BLOCKS = SOFT_NATIVE_LINE4 + SOFT_LANES,
+	SOFT_NATIVE_BLOCKS = SOFT_NATIVE_LINE + 4 * SOFT_LANES,
 	SOFT_NATIVE_APART = SOFT_NATIVE_BLOCKS + SOFT_LANES,
 	SOFT_NATIVE_MIXED = SOFT_NATIVE_APART + SOFT_LANES,
 	SOFT_NATIVE_CONSTANTS = SOFT_NATIVE_MIXED + SOFT_LANES,

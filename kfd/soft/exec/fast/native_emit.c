@@ -196,6 +196,13 @@ size_t soft_host_jump_if(struct buf *code, enum soft_host_condition c)
 	return code->len;
 }
 
+size_t soft_host_jump(struct buf *code)
+{
+	emit_byte(code, 0xe9);
+	emit_dword(code, 0);
+	return code->len;
+}
+
 void soft_host_jump_to(struct buf *code, size_t at)
 {
 	emit_byte(code, 0xe9);

@@ -16,9 +16,7 @@ static const uint32_t constant[SOFT_NATIVE_CONSTANTS] = {
 #define L4(i, n) n * (i), n * (i) + n, n * (i) + 2 * n, n * (i) + 3 * n
 #define L32(n) L4(0, n), L4(4, n), L4(8, n), L4(12, n), L4(16, n), L4(20, n), \
 	L4(24, n), L4(28, n)
-	[SOFT_NATIVE_LINE] = L32(4),
-	[SOFT_NATIVE_LINE2] = L32(8),
-	[SOFT_NATIVE_LINE4] = L32(16),
+	[SOFT_NATIVE_LINE] = L32(4), L32(8), L32(16), L32(32),
 #undef L32
 #undef L4
 	[SOFT_NATIVE_BLOCKS] = 0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11,

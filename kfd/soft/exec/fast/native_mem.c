@@ -31,37 +31,50 @@ bool soft_native_moves(const struct soft_microop *m)
 		(where != LDS && (m->mods[0] == 8 || m->mods[0] == 16)));
 }
 
-/* Of one, two or four dwords. */
-static size_t bytes_of(const struct soft_microop *m)
+/* Of its lanes, step bytes apart. */
+static size_t bytes_of(unsigned step)
 {
-	return m->mods[0] * (size_t)SOFT_LANES;
+	return step * (size_t)SOFT_LANES;
 }
 
-static void bail_unequal(struct soft_native_run *r, size_t skip)
+/* log2 of how many dwords apart they are. */
+static int size_of(unsigned step)
+{
+	return __builtin_ctz(step / 4);
+}
+
+/* Where not all lanes were equal. */
+static size_t jump_unequal(struct soft_native_run *r)
 {
 	soft_host_kor(r->code, SOFT_K_N, SOFT_K_N, SOFT_K_OTHER);
-	soft_native_bail(r, soft_host_jump_mask(r->code, SOFT_K_N), skip);
+	return soft_host_jump_mask(r->code, SOFT_K_N);
 }
 
-/* Leave unless the vreg's lanes are dwords in a row; are all the same. */
-static void check_line(struct soft_native_run *r, int pair, int line,
-		       size_t skip)
+/* How far lanes are from the first one, to pair V. */
+static void find_distances(struct soft_native_run *r, int pair)
 {
 	const int u = 2 * SOFT_PAIR_U, v = 2 * SOFT_PAIR_V;
 
 	soft_host_op(r->code, SOFT_HOST_BROADCASTD, u, 0, 0, 2 * pair, 0);
-	for (int i = 0; i < 2; i++) {
-		struct soft_host_mem at = soft_native_at(line + 16 * i);
-
+	for (int i = 0; i < 2; i++)
 		soft_host_op(r->code, SOFT_HOST_SUBD, v + i, 0, 2 * pair + i, u,
 			     0);
-		soft_host_op_mem(r->code, SOFT_HOST_CMPD,
-				 i ? SOFT_K_OTHER : SOFT_K_N, 0, v + i, at,
-				 false, 4);
-	}
-	bail_unequal(r, skip);
 }
 
+/* Jumps if they are not `step` bytes from one to the next. */
+static size_t jump_off_line(struct soft_native_run *r, unsigned step)
+{
+	const int at = SOFT_NATIVE_LINE + size_of(step) * SOFT_LANES;
+
+	for (int i = 0; i < 2; i++)
+		soft_host_op_mem(r->code, SOFT_HOST_CMPD,
+				 i ? SOFT_K_OTHER : SOFT_K_N, 0,
+				 2 * SOFT_PAIR_V + i, soft_native_at(at + 16 * i),
+				 false, 4);
+	return jump_unequal(r);
+}
+
+/* Leave unless all lanes of a vreg are the same. */
 static void check_same(struct soft_native_run *r, int pair, size_t skip)
 {
 	const int u = 2 * SOFT_PAIR_U;
@@ -71,7 +84,7 @@ static void check_same(struct soft_native_run *r, int pair, size_t skip)
 		soft_host_op(r->code, SOFT_HOST_CMPD,
 			     i ? SOFT_K_OTHER : SOFT_K_N, 0, 2 * pair + i, u,
 			     4);
-	bail_unequal(r, skip);
+	soft_native_bail(r, jump_unequal(r), skip);
 }
 
 /* rcx = the offset of lane 0, of which the line must not wrap. */
@@ -86,7 +99,7 @@ static void load_first(struct soft_native_run *r, struct soft_host_mem vreg,
 
 /* rcx: the address in GPU memory to that in this process. */
 static void find_host(struct soft_native_run *r, const struct soft_microop *m,
-		      size_t skip)
+		      unsigned step, size_t skip)
 {
 	const struct soft_line *l = soft_line_of(r->cache, m);
 #define AT(field) \
@@ -95,7 +108,7 @@ static void find_host(struct soft_native_run *r, const struct soft_microop *m,
 	soft_host_set64(r->code, SOFT_R11, (uintptr_t)l);
 	soft_host_int64(r->code, SOFT_HOST_SUB, SOFT_RCX, AT(va));
 	soft_host_int64(r->code, SOFT_HOST_CMP, SOFT_RCX,
-			AT(n[m->mods[0] / 8]));
+			AT(n[size_of(step)]));
 	soft_native_bail(r, soft_host_jump_if(r->code, SOFT_HOST_NOT_BELOW),
 			 skip);
 	soft_host_int64(r->code, SOFT_HOST_ADD, SOFT_RCX, AT(host));
@@ -103,18 +116,18 @@ static void find_host(struct soft_native_run *r, const struct soft_microop *m,
 }
 
 static void find_saddr(struct soft_native_run *r, const struct soft_microop *m,
-		       size_t skip)
+		       unsigned step, size_t skip)
 {
 	soft_host_int64(r->code, SOFT_HOST_ADD, SOFT_RCX,
 			soft_host_sgpr((int)m->c));
 	if (m->imm)
 		soft_host_int64_const(r->code, SOFT_HOST_ADD, SOFT_RCX,
 				      (int32_t)m->imm);
-	find_host(r, m, skip);
+	find_host(r, m, step, skip);
 }
 
 static void find_vaddr(struct soft_native_run *r, const struct soft_microop *m,
-		       size_t skip)
+		       unsigned step, size_t skip)
 {
 	struct soft_host_mem high = soft_native_vreg(r, 0,
 						     m->a + SOFT_VREG_BYTES);
@@ -126,11 +139,11 @@ static void find_vaddr(struct soft_native_run *r, const struct soft_microop *m,
 	if (m->imm)
 		soft_host_int64_const(r->code, SOFT_HOST_ADD, SOFT_RCX,
 				      (int32_t)m->imm);
-	find_host(r, m, skip);
+	find_host(r, m, step, skip);
 }
 
 static void find_lds(struct soft_native_run *r, const struct soft_microop *m,
-		     size_t skip)
+		     unsigned step, size_t skip)
 {
 #define AT(base, type, field) \
 	((struct soft_host_mem){ base, offsetof(struct type, field) })
@@ -138,7 +151,7 @@ static void find_lds(struct soft_native_run *r, const struct soft_microop *m,
 	soft_host_int64(r->code, SOFT_HOST_MOV, SOFT_R11,
 			AT(SOFT_RDI, soft_wave, group));
 	soft_host_int64_const(r->code, SOFT_HOST_ADD, SOFT_RCX,
-			      (int32_t)(m->imm + SOFT_VREG_BYTES));
+			      (int32_t)(m->imm + bytes_of(step)));
 	soft_host_int(r->code, SOFT_HOST_MOV, SOFT_R10,
 		      AT(SOFT_R11, soft_group, lds_size_bytes));
 	soft_host_int_regs(r->code, SOFT_HOST_CMP, true, SOFT_RCX, SOFT_R10);
@@ -146,7 +159,7 @@ static void find_lds(struct soft_native_run *r, const struct soft_microop *m,
 	soft_host_int64(r->code, SOFT_HOST_ADD, SOFT_RCX,
 			AT(SOFT_R11, soft_group, lds));
 	soft_host_int64_const(r->code, SOFT_HOST_SUB, SOFT_RCX,
-			      (int32_t)SOFT_VREG_BYTES);
+			      (int32_t)bytes_of(step));
 #undef AT
 }
 
@@ -202,18 +215,31 @@ static void transpose_4x4(struct soft_native_run *r, const int to[4],
 	op(r, SOFT_HOST_UNPCKHQ, to[3], t[2], t[3]);
 }
 
+/* The halves of lanes that are twice as far apart. */
+#define FIRST_HALVES 0x88
+
+/* Lanes 4 k to 4 k + 3, to zmm z. */
+static void get_4(struct soft_native_run *r, int z, int k, bool half)
+{
+	struct soft_host_mem next = piece(half ? 2 * k : k);
+
+	get(r, z, next);
+	if (half)
+		soft_host_op_mem(r->code, SOFT_HOST_SHUF64X2, z, 0, z,
+				 piece(2 * k + 1), false, FIRST_HALVES);
+	next.offset += AHEAD_BYTES;
+	soft_host_prefetch(r->code, next);
+}
+
 /* Lanes 16 i to 16 i + 15 of each pair. */
-static void load_4(struct soft_native_run *r, const int *pair, int index, int i)
+static void load_4(struct soft_native_run *r, const int *pair, int index, int i,
+		   bool half)
 {
 	int z[4];
 
 	for (int k = 0; k < 4; k++) {
-		struct soft_host_mem next = piece(4 * i + k);
-
 		z[k] = 2 * pair[k] + i;
-		next.offset += AHEAD_BYTES;
-		soft_host_prefetch(r->code, next);
-		get(r, z[k], piece(4 * i + k));
+		get_4(r, z[k], 4 * i + k, half);
 	}
 	transpose_4x4(r, z, z);
 	for (int k = 0; k < 4; k++)
@@ -259,30 +285,49 @@ static void store_2(struct soft_native_run *r, const int *pair, int index,
 	}
 }
 
-static void move_several(struct soft_native_run *r, struct soft_host_mem data,
-			 int n, bool store)
-{
-	void (*const fn)(struct soft_native_run *, const int *, int, int) =
-		store ? (n == 2 ? store_2 : store_4) :
-			(n == 2 ? load_2 : load_4);
-	const int index = take_indices(r, n == 4 ? SOFT_NATIVE_BLOCKS :
-					  store	 ? SOFT_NATIVE_MIXED :
-						   SOFT_NATIVE_APART);
+/* What several dwords of a lane are in. */
+struct several {
 	struct soft_host_mem vreg[4];
-	int pair[4];
+	int n, pair[4], index; /* the zmm of indices */
+	bool store;
+};
 
+static struct several take_several(struct soft_native_run *r,
+				   struct soft_host_mem data, int n, bool store)
+{
+	struct several s = { .n = n, .store = store };
+
+	s.index = take_indices(r, n == 4 ? SOFT_NATIVE_BLOCKS :
+				  store	 ? SOFT_NATIVE_MIXED :
+					   SOFT_NATIVE_APART);
 	for (int k = 0; k < n; k++) {
-		vreg[k] = data;
-		vreg[k].offset += k * (int)SOFT_VREG_BYTES;
-		pair[k] = store ? soft_native_load(r, vreg[k]) :
-				  soft_native_take(r);
+		s.vreg[k] = data;
+		s.vreg[k].offset += k * (int)SOFT_VREG_BYTES;
+		s.pair[k] = store ? soft_native_load(r, s.vreg[k]) :
+				    soft_native_take(r);
 	}
+	return s;
+}
+
+static void move_several(struct soft_native_run *r, const struct several *s,
+			 bool half)
+{
 	for (int i = 0; i < 2; i++)
-		fn(r, pair, index, i);
-	for (int k = 0; !store && k < n; k++) {
-		soft_native_store(r, pair[k], vreg[k]);
-		soft_native_hold(r, pair[k], vreg[k]);
-	}
+		if (s->store)
+			(s->n == 2 ? store_2 : store_4)(r, s->pair, s->index,
+							i);
+		else if (s->n == 2)
+			load_2(r, s->pair, s->index, i);
+		else
+			load_4(r, s->pair, s->index, i, half);
+	for (int k = 0; !s->store && k < s->n; k++)
+		soft_native_store(r, s->pair[k], s->vreg[k]);
+}
+
+static void hold_several(struct soft_native_run *r, const struct several *s)
+{
+	for (int k = 0; !s->store && k < s->n; k++)
+		soft_native_hold(r, s->pair[k], s->vreg[k]);
 }
 
 /* --------------------------------------------------------------- moves ---- */
@@ -303,25 +348,59 @@ static void move_one(struct soft_native_run *r, struct soft_host_mem data,
 	soft_native_hold(r, pair, data);
 }
 
+/* rcx = where lane 0 is in this process. */
+static void find(struct soft_native_run *r, const struct soft_microop *m,
+		 unsigned step, size_t skip)
+{
+	const enum where where = place_of(m);
+
+	load_first(r, soft_native_vreg(r, 0, m->a), bytes_of(step), skip);
+	(where == SADDR ? find_saddr :
+	 where == VADDR ? find_vaddr :
+			  find_lds)(r, m, step, skip);
+}
+
+/* Loads of four dwords: also from the first half of twice as many. */
+static void move_either(struct soft_native_run *r, const struct soft_microop *m,
+			const struct several *s, size_t skip)
+{
+	const unsigned step = m->mods[0];
+	size_t other = jump_off_line(r, step), end;
+
+	find(r, m, step, skip);
+	move_several(r, s, false);
+	end = soft_host_jump(r->code);
+	soft_host_here(r->code, other);
+	soft_native_bail(r, jump_off_line(r, 2 * step), skip);
+	find(r, m, 2 * step, skip);
+	move_several(r, s, true);
+	soft_host_here(r->code, end);
+}
+
 void soft_native_move(struct soft_native_run *r, const struct soft_microop *m,
 		      size_t skip)
 {
-	const struct soft_host_mem offsets = soft_native_vreg(r, 0, m->a);
 	const struct soft_host_mem data = soft_native_vreg(r, 0, m->d);
 	const bool store = m->mods[1] & SOFT_MEM_WRITE;
-	const enum where where = place_of(m);
 	const int n = m->mods[0] / 4;
+	struct several s;
 
-	check_line(r, soft_native_load(r, offsets),
-		   n == 1 ? SOFT_NATIVE_LINE :
-		   n == 2 ? SOFT_NATIVE_LINE2 :
-			    SOFT_NATIVE_LINE4, skip);
-	load_first(r, offsets, bytes_of(m), skip);
-	(where == SADDR ? find_saddr :
-	 where == VADDR ? find_vaddr :
-			  find_lds)(r, m, skip);
-	if (n == 1)
-		move_one(r, data, store);
-	else
-		move_several(r, data, n, store);
+	if (place_of(m) == VADDR) /* in both ways */
+		soft_native_load(r, soft_native_vreg(r, 0, m->a +
+						     SOFT_VREG_BYTES));
+	find_distances(r, soft_native_load(r, soft_native_vreg(r, 0, m->a)));
+	if (n > 1)
+		s = take_several(r, data, n, store);
+	if (n == 4 && !store) {
+		move_either(r, m, &s, skip);
+	} else {
+		soft_native_bail(r, jump_off_line(r, m->mods[0]), skip);
+		find(r, m, m->mods[0], skip);
+		if (n > 1)
+			move_several(r, &s, false);
+		else
+			move_one(r, data, store);
+	}
+	if (n > 1)
+		hold_several(r, &s);
 }
