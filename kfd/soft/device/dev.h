@@ -115,7 +115,8 @@ struct soft_gate {
 struct soft_map {
 	struct soft_range *v;
 	size_t n, cap;
-	uint32_t code_epoch; /* atomic: grows when decoded code is stale */
+	/* Atomic: grows when decoded code is stale, or a range that was found. */
+	uint32_t code_epoch;
 };
 
 struct soft_event {

@@ -642,6 +642,7 @@ static void dispatch_init(struct soft_dispatch *dp, struct soft_queue *q,
 	dp->l.env = (struct soft_env){
 		.ctx = q->card,
 		.find = soft_map_find,
+		.ranges_stay = true, /* map.code_epoch */
 		.realtime = env_clock,
 		.interrupt = env_interrupt,
 		.shared_base = SOFT_LDS_BASE,

@@ -61,6 +61,8 @@ struct soft_env {
 	void *ctx;
 	/* The range that holds `va`, or false: not mapped for this GPU. */
 	bool (*find)(void *ctx, uint64_t va, struct soft_range *out);
+	/* Ranges that it found stay so until soft_code_cache_reset(). */
+	bool ranges_stay;
 	/* 100 MHz counter, the same as GET_CLOCK_COUNTERS. */
 	uint64_t (*realtime)(void *ctx);
 	uint64_t shared_base, shared_limit;   /* LDS aperture */
@@ -141,7 +143,7 @@ struct soft_uop {
 /* Decoded instructions by address; private to one host thread. */
 struct soft_code_cache;
 struct soft_code_cache *soft_code_cache_new(void);
-/* Code may have changed. */
+/* Code may have changed, and ranges. */
 void soft_code_cache_reset(struct soft_code_cache *c);
 void soft_code_cache_free(struct soft_code_cache *c);
 

@@ -32,6 +32,12 @@ struct soft_code_cache *soft_code_cache_new(void)
 	return c;
 }
 
+static void forget_ranges(struct soft_code_cache *c)
+{
+	memset(c->recent, 0, sizeof(c->recent));
+	memset(c->line, 0, sizeof(c->line));
+}
+
 void soft_code_cache_reset(struct soft_code_cache *c)
 {
 	while (c->chunk) {
@@ -41,6 +47,7 @@ void soft_code_cache_reset(struct soft_code_cache *c)
 		c->chunk = older;
 	}
 	soft_superblocks_free(c);
+	forget_ranges(c);
 	memset(c->slot, 0, c->n_slots * sizeof(*c->slot));
 	c->n_used = 0;
 	c->n_in_chunk = 0;
@@ -445,9 +452,8 @@ void soft_wave_run(struct soft_wave *w, uint64_t max_insts)
 	if (w->state != SOFT_READY || max_insts == 0)
 		return;
 	w->s[ISA_R_NULL] = 0;
-	/* Mappings may have changed since the last time. */
-	memset(c->recent, 0, sizeof(c->recent));
-	memset(c->line, 0, sizeof(c->line));
+	if (!w->group->env->ranges_stay)
+		forget_ranges(c);
 	n = find_node(w, c, NULL);
 	while (n) {
 		uint64_t before = w->n_insts;
