@@ -19,6 +19,7 @@ struct show_opts {
 	const char *against, *condition, *planted, *build, *base, *check;
 	struct cli_list evaluator;
 	uint64_t budget_ns; /* 0: none */
+	bool anonymous; /* export */
 	const char *origin, *device; /* that a plot shows */
 	int processes, side, trials;
 	double limit;
@@ -332,9 +333,10 @@ bool res_cmd_note(struct cmd *c, struct err *e);
 
 /*
  * The whole file as JSON lines in an order that depends on nothing but the
- * rows.  Calls put(ctx, line) for each, without its newline.
+ * rows.  Calls put(ctx, line) for each, without its newline.  Anonymous ones
+ * name neither machine nor card nor user, and hold no command lines.
  */
-bool res_export(struct res_db *db,
+bool res_export(struct res_db *db, bool anonymous,
 		bool (*put)(void *ctx, const char *line, size_t len,
 			    struct err *e),
 		void *ctx, struct err *e);

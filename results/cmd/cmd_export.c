@@ -14,14 +14,69 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 struct exporter {
 	struct res_db *db;
+	/* Not whose it is: hidden columns, and of texts what names[] are. */
+	bool anonymous;
+	char name[4][128];
 	bool (*put)(void *ctx, const char *line, size_t len, struct err *e);
 	void *ctx;
 	struct buf line;
 	struct err *e;
 };
+
+/* ---- whose it is ---- */
+
+/* Columns that say it by themselves, and what stands there instead. */
+static const struct {
+	const char *column, *instead;
+} hidden[] = {
+	{ "host.machine", "anonymous" }, { "device.uid", "" },
+	{ "device.pci", "" },		 { "argv", "" },
+	{ "owner", "" },
+};
+
+static const char *find_hidden(const struct exporter *x, const char *column)
+{
+	for (size_t i = 0; x->anonymous && i < ARRAY_SIZE(hidden); i++)
+		if (!strcmp(hidden[i].column, column))
+			return hidden[i].instead;
+	return NULL;
+}
+
+/* The host, the user, and both folders that are likely to name him. */
+static void find_names(struct exporter *x)
+{
+	const char *const env[] = { "HOME", "USER", "LOGNAME" };
+
+	if (gethostname(x->name[0], sizeof(x->name[0]) - 1))
+		x->name[0][0] = '\0';
+	for (size_t i = 0; i < ARRAY_SIZE(env); i++) {
+		const char *v = getenv(env[i]);
+
+		snprintf(x->name[1 + i], sizeof(x->name[1 + i]), "%s",
+			 v ? v : "");
+	}
+}
+
+/* `s` without them; short ones are parts of other words. */
+static char *without_names(const struct exporter *x, const char *s)
+{
+	char *text = xstrdup(s);
+
+	for (size_t i = 0; i < ARRAY_SIZE(x->name); i++) {
+		const size_t n = strlen(x->name[i]);
+
+		for (char *at = n > 2 ? strstr(text, x->name[i]) : NULL; at;
+		     at = strstr(at, x->name[i])) {
+			memmove(at + 1, at + n, strlen(at + n) + 1);
+			*at++ = '-';
+		}
+	}
+	return text;
+}
 
 /* ---- values ---- */
 
@@ -59,6 +114,10 @@ static void add_real(struct exporter *x, double v)
 
 static bool add_value(struct exporter *x, sqlite3_stmt *st, int col)
 {
+	const char *instead = find_hidden(x, sqlite3_column_name(st, col));
+
+	if (instead && sqlite3_column_type(st, col) == SQLITE_TEXT)
+		return add_string(x, instead);
 	switch (sqlite3_column_type(st, col)) {
 	case SQLITE_NULL:
 		buf_adds(&x->line, "null");
@@ -71,7 +130,14 @@ static bool add_value(struct exporter *x, sqlite3_stmt *st, int col)
 		add_real(x, sqlite3_column_double(st, col));
 		return true;
 	}
-	return add_string(x, (const char *)sqlite3_column_text(st, col));
+	if (!x->anonymous)
+		return add_string(x, (const char *)sqlite3_column_text(st, col));
+	char *text = without_names(x, (const char *)sqlite3_column_text(st,
+									col));
+	const bool ok = add_string(x, text);
+
+	free(text);
+	return ok;
 }
 
 /*
@@ -322,13 +388,15 @@ static bool put_all(struct exporter *x)
 	       put_rows(x, "tune", tune_sql, 0);
 }
 
-bool res_export(struct res_db *db,
+bool res_export(struct res_db *db, bool anonymous,
 		bool (*put)(void *ctx, const char *line, size_t len,
 			    struct err *e),
 		void *ctx, struct err *e)
 {
-	struct exporter x = { .db = db, .put = put, .ctx = ctx, .e = e };
+	struct exporter x = { .db = db, .anonymous = anonymous, .put = put,
+			      .ctx = ctx, .e = e };
 
+	find_names(&x);
 	/* One snapshot: a tool may be writing meanwhile. */
 	if (!res_exec(db, e, "SAVEPOINT export", ""))
 		return false;
@@ -347,5 +415,7 @@ static bool put_to_file(void *ctx, const char *line, size_t len, struct err *e)
 
 bool res_cmd_export(struct cmd *c, struct err *e)
 {
-	return res_export(((struct show *)c)->db, put_to_file, c->out, e);
+	const struct show *s = (struct show *)c;
+
+	return res_export(s->db, s->o.anonymous, put_to_file, c->out, e);
 }

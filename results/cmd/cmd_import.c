@@ -646,7 +646,7 @@ static bool merge_rows(struct res_db *db, const char *path, int64_t *runs,
 	if (!from)
 		return false;
 	struct res_import *im = import_new(db, e);
-	bool ok = im && res_export(from, put_to_import, im, e);
+	bool ok = im && res_export(from, false, put_to_import, im, e);
 	ok = im && import_end(im, ok, runs, known, e) && ok;
 	res_close(from);
 	return ok || err_wrap(e, "merging %s", path);

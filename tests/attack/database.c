@@ -86,7 +86,7 @@ static void read_rows(const char *path)
 	struct res_db *db = res_open(path, RES_READ, &e);
 	int lines = 0;
 
-	if (db && !res_export(db, count_line, &lines, &e) && !e.msg[0])
+	if (db && !res_export(db, false, count_line, &lines, &e) && !e.msg[0])
 		BUG("not exported without a reason");
 	if (db) {
 		struct pieces p = { 0 };

@@ -240,7 +240,7 @@ static bool ignore_line(void *ctx, const char *line, size_t len, struct err *e)
 static bool op_export(int64_t *stored, struct err *e)
 {
 	struct res_db *db = res_open(path, RES_READ, e);
-	bool good = db && res_export(db, ignore_line, NULL, e);
+	bool good = db && res_export(db, false, ignore_line, NULL, e);
 
 	*stored = 0;
 	res_close(db);
