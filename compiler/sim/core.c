@@ -289,7 +289,7 @@ static void make_lines(struct sim *s)
 	struct sim_result *r = s->r;
 
 	r->line = xcalloc((size_t)r->n_lines + 1, sizeof(*r->line));
-	for (size_t k = 0; k <= s->src->code_bytes / 4; k++) {
+	for (size_t k = s->info_from; k < s->info_end; k++) {
 		const struct info *i = &s->info[k];
 		const struct line_count *c = &s->count[i->line];
 		struct sim_line *l = &r->line[i->line];

@@ -119,6 +119,13 @@ static void issue_valu(struct sim *s, struct wave *w)
 
 /* ---- scalar ALU ---- */
 
+/* A wave's next instruction does not issue before its pipe takes one more. */
+static void hold_issue(const struct sim *s, struct wave *w)
+{
+	if (w->info->issue > 1)
+		hold_wave(w, s->now + w->info->issue, SIM_PIPE);
+}
+
 static void issue_salu(struct sim *s, struct wave *w)
 {
 	const struct info *i = w->info;
@@ -139,8 +146,7 @@ static void issue_salu(struct sim *s, struct wave *w)
 	w->last_salu = s->now;
 	ring_put(&w->salu_execs, exec);
 	w->busy = i->issue;
-	if (i->issue > 1)
-		hold_wave(w, s->now + i->issue, SIM_PIPE);
+	hold_issue(s, w);
 }
 
 /* ---- sequencer ---- */
@@ -191,6 +197,7 @@ static void issue_special(struct sim *s, struct wave *w)
 	uint32_t imm = w->info->in.f[ISA_F_SIMM16];
 
 	w->busy = w->info->issue;
+	hold_issue(s, w);
 	switch (w->info->in.op) {
 	case ISA_s_nop: /* traces: counts of 16 to 22 wait so long, too */
 		hold_wave(w, s->now + 1 + (imm & 127), SIM_NOP);
@@ -246,10 +253,12 @@ static void issue_by_kind(struct sim *s, struct wave *w,
 		break;
 	case KIND_BRANCH:
 		w->busy = w->info->issue;
-		hold_wave(w, s->now + w->info->issue, SIM_BRANCH);
+		hold_wave(w, s->now + sim_max(w->info->issue, w->info->latency),
+			  SIM_BRANCH);
 		break;
 	case KIND_SMEM:
 		sim_smem(s, w, st);
+		hold_issue(s, w);
 		break;
 	case KIND_LDS:
 		sim_lds(s, w, st);

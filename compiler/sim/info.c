@@ -312,5 +312,9 @@ struct info *sim_info(struct sim *s, uint64_t pc)
 	fill_info(s, i, &t);
 	i->line = add_line(s);
 	i->valid = true;
+	if (s->info_from >= s->info_end || off / 4 < s->info_from)
+		s->info_from = off / 4;
+	if (off / 4 >= s->info_end)
+		s->info_end = off / 4 + 1;
 	return i;
 }

@@ -240,7 +240,9 @@ static void find_cycles(const struct sim *s, struct info *i,
 						      ? a + lanes
 						      : st->n_accesses,
 					      i->atomic);
-	i->lds_extra = i->lds_cycles - groups;
+	i->lds_extra = (i->lds_cycles - groups) *
+		       (uint32_t)sim_cycles(s, COST_LDS_CONFLICT);
+	i->lds_cycles = groups + i->lds_extra;
 }
 
 /*
@@ -455,19 +457,22 @@ void sim_vmem(struct sim *s, struct wave *w, const struct sim_step *st)
 	const struct info *i = w->info;
 	struct segments g;
 	bool load = i->load && !i->atomic;
-	uint64_t begin = sim_max(export_path(s, w), cu->l0_free), at;
+	double width;
 
 	find_segments(s, w, st, &g);
-	uint64_t cycles = (uint64_t)ceil((double)g.n * SECTOR / cost_value(s->m,
-							     COST_L0_BW));
-	cycles = sim_max(cycles, i->issue);
-	cu->l0_free = begin + cycles;
+	width = fmax((double)g.n * SECTOR / cost_value(s->m, COST_L0_BW),
+		     i->issue);
+	uint64_t begin = reserve_bandwidth(&cu->l0_free, export_path(s, w),
+					   width, 1), at;
+	uint64_t cycles = (uint64_t)ceil(width);
 	uint64_t more = cycles > 2 ? cycles - 2 : 0; /* than a dword a lane */
-	if (load) /* in order over all waves of the CU */
-		at = cu->vm_order = sim_max(load_lines(s, w, &g, begin) + more,
-					    cu->vm_order + cycles);
-	else
+	if (load) { /* in order over all waves of the CU */
+		at = load_lines(s, w, &g, begin) + more;
+		cu->vm_order = fmax((double)at, cu->vm_order + width);
+		at = (uint64_t)ceil(cu->vm_order);
+	} else {
 		at = store_lines(s, w, &g, begin + more);
+	}
 	count_vmem(s, w, at, i->load);
 	/* Each access of a clause waits for those before it to be read. */
 	read_until(w, begin + sim_cycles(s, COST_VMEM_WAR) / 2);

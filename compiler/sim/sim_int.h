@@ -161,8 +161,8 @@ struct cache {
 struct cu {
 	uint64_t lds_free;    /* data path of the half */
 	uint64_t export_free; /* VGPR reads of LDS and stores */
-	uint64_t l0_free;
-	uint64_t vm_order;    /* loads return in order over all waves */
+	double l0_free;
+	double vm_order;      /* loads return in order over all waves */
 	struct ring lds_queue, vmem_queue; /* leave for the data path */
 	struct ring lds_data; /* have had their data cycles */
 	struct cache l0;
@@ -188,6 +188,7 @@ struct sim {
 	uint64_t now;
 	uint64_t cycles[COST_ROW_COUNT]; /* rows, rounded */
 	struct info *info; /* [code dwords] */
+	size_t info_from, info_end; /* those looked at lie in between */
 	struct line_count *count; /* [r->n_lines] */
 	struct simd simd[SIM_SIMDS];
 	struct cu cu[2];
