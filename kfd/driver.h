@@ -42,7 +42,7 @@ struct kfd_note {
 
 struct kfd_driver {
 	const char *name; /* "kfd" or "soft" */
-	/* Where its figures come from: "hardware" or "emulated". */
+	/* Where its figures come from: "hardware", "emulated", "simulated". */
 	const char *origin;
 
 	/* open(2) of /dev/kfd or /dev/dri/renderD<N>: a handle or -errno. */
@@ -97,6 +97,8 @@ struct kfd_driver {
  * `t0-soft run` knows that figures are emulated.
  */
 #define KFD_SOFT_MARK "/sys/module/amdgpu/t0_soft"
+/* Its text where dispatches take a modelled time: figures are simulated. */
+#define KFD_SOFT_SIMULATED "simulated"
 /* The Linux kernel driver.  Never fails; opening the files may. */
 struct kfd_driver *kfd_linux_new(void);
 

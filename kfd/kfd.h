@@ -103,7 +103,7 @@ struct kfd_info {
 	char spec[32];	    /* "soft", "soft*2:1" or "kfd:0": opens it again */
 	char why[512];	    /* why this device was chosen; print it */
 	const char *driver; /* "kfd" or "soft" */
-	const char *origin; /* "hardware" or "emulated" */
+	const char *origin; /* "hardware", "emulated" or "simulated" */
 	char name[64];	    /* "Radeon RX 7900 XTX" */
 	char gfx[16];	    /* "gfx1100" */
 	char pci[16];	    /* "0000:03:00.0" */

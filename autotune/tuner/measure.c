@@ -31,9 +31,10 @@ bool tune_bench_has_clock(const struct tune_bench *r, enum res_origin *origin,
 {
 	const struct kfd_info *info = kfd_info(r->dev);
 
-	*origin = !strcmp(info->origin, "hardware") ? RES_HARDWARE
-						    : RES_SIMULATED;
-	return *origin == RES_HARDWARE || r->clock ||
+	*origin = probe_origin(info);
+	if (r->clock)
+		*origin = RES_SIMULATED;
+	return *origin != RES_EMULATED ||
 	       err_set(e, ERR_UNSUPPORTED, "%s has no clock: nothing can be "
 		       "measured on it, only simulated", info->name);
 }

@@ -226,7 +226,7 @@ static bool gpu_is_emulated(const struct qwen_model *m)
 {
 	const struct gpu *g = m->device;
 
-	return strcmp(kfd_info(g->card.dev)->origin, "emulated") == 0;
+	return strcmp(kfd_info(g->card.dev)->origin, "hardware") != 0;
 }
 
 static bool gpu_open(struct qwen_model *m, const struct qwen_load *how,

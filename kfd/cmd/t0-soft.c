@@ -16,15 +16,19 @@
 #include <unistd.h>
 
 #include "base/cmd.h"
+#include "kfd/soft/inject/inject.h"
 #include "kfd/soft/soft.h"
+#include "kfd/soft/timed/timed.h"
 
 #define LIBRARY "libt0-soft-preload.so"
+#define TIMED	"libt0-soft-timed.so"
 #define LOADER "soft-trap"
 
 static struct {
 	struct cmd cmd;
 	uint64_t threads, minor, vram, cards;
-	const char *log;
+	const char *log, *costs;
+	struct cli_list inject;
 	bool small_bar, trap;
 } o = { .minor = 14, .cards = 1 };
 
@@ -112,19 +116,30 @@ static void print_options(struct buf *b)
 		   (unsigned long long)o.vram, o.small_bar);
 }
 
+/* A variable that our parts read, or none of that name. */
+static void set_variable(const char *name, const char *value)
+{
+	if (value && *value)
+		setenv(name, value, 1);
+	else
+		unsetenv(name);
+}
+
 static void set_environment(const char *library, const char *root)
 {
 	const char *old = getenv("LD_PRELOAD");
-	struct buf b = { 0 };
+	struct buf b = { 0 }, rules = { 0 };
 
 	buf_printf(&b, "%s%s%s", library, old && *old ? ":" : "",
 		   old ? old : "");
 	setenv("LD_PRELOAD", b.data, 1);
 	setenv("T0_SOFT_ROOT", root, 1);
-	if (o.log)
-		setenv("T0_SOFT_LOG", o.log, 1);
-	else
-		unsetenv("T0_SOFT_LOG");
+	for (int i = 0; i < o.inject.n; i++)
+		buf_printf(&rules, "%s%s", i ? "," : "", o.inject.v[i]);
+	set_variable("T0_SOFT_LOG", o.log);
+	set_variable("T0_SOFT_COSTS", o.costs);
+	set_variable("T0_SOFT_INJECT", rules.data);
+	buf_fini(&rules);
 	buf_reset(&b);
 	print_options(&b);
 	setenv("T0_SOFT_OPTIONS", b.data, 1);
@@ -253,6 +268,56 @@ static bool open_log(struct err *e)
 	return true;
 }
 
+/* Says in the folder that figures are those of a simulator. */
+static bool mark_simulated(const char *root, struct err *e)
+{
+	struct buf path = { 0 };
+	FILE *f;
+
+	buf_printf(&path, "%s%s", root, KFD_SOFT_MARK);
+	f = fopen(path.data, "w");
+	bool ok = f && fputs(KFD_SOFT_SIMULATED "\n", f) >= 0;
+
+	if (f && fclose(f))
+		ok = false;
+	if (!ok)
+		err_sys(e, ERR_IO, errno, "%s", path.data);
+	buf_fini(&path);
+	return ok;
+}
+
+/* What --costs names is understood, and lies where all processes find it. */
+static bool check_costs(struct err *e)
+{
+	static char path[PATH_MAX];
+	struct cost_model m;
+
+	if (!o.costs)
+		return true;
+	if (o.trap)
+		return err_set(e, ERR_USAGE, "--costs and --trap do not go "
+			       "together");
+	cost_init(&m, "gfx1100");
+	bool ok = soft_model_read(&m, o.costs, e);
+	cost_fini(&m);
+	if (ok && !realpath(o.costs, path))
+		ok = err_sys(e, ERR_IO, errno, "--costs %s", o.costs);
+	o.costs = path;
+	return ok;
+}
+
+static bool check_rules(struct err *e)
+{
+	struct soft_inject unused;
+	unsigned long process;
+
+	for (int i = 0; i < o.inject.n; i++)
+		if (!soft_inject_parse(o.inject.v[i], &unused, &process, e))
+			return false;
+	return !o.inject.n || !o.trap ||
+	       err_set(e, ERR_USAGE, "--inject and --trap do not go together");
+}
+
 static bool run_program(struct cmd *c, struct err *e)
 {
 	char part[4096], path[4096], *root, **line = NULL;
@@ -271,13 +336,19 @@ static bool run_program(struct cmd *c, struct err *e)
 	if (is_static(path) && !o.trap)
 		cmd_remark(c, "warning: %s is linked statically: it will not "
 			   "see the device without --trap", path);
-	if (!find_part(o.trap ? LOADER : LIBRARY, part, e))
+	if (!check_rules(e) || !check_costs(e) ||
+	    !find_part(o.trap ? LOADER : o.costs ? TIMED : LIBRARY, part, e))
 		return false;
 	if (!open_log(e))
 		return false;
 	root = make_tree(e);
 	if (!root)
 		return false;
+	if (o.costs && !mark_simulated(root, e)) {
+		remove_tree(root);
+		free(root);
+		return false;
+	}
 	print_options(&options);
 	if (o.trap)
 		line = loader_line(c->argv, root, path, options.data);
@@ -316,6 +387,13 @@ static const struct cli_opt options[] = {
 	{ "trap", 0, CLI_FLAG, &o.trap, NULL,
 	  "for programs that are linked statically or make system calls "
 	  "themselves: load them beside the device and trap their calls" },
+	{ "costs", 0, CLI_STR, &o.costs, "FILE",
+	  "a card of these costs: lines NAME=VALUE over those of `t0-sim "
+	  "costs`; dispatches take the time that the simulator says" },
+	{ "inject", 0, CLI_LIST, &o.inject, "WHAT@PROCESS.PACKET",
+	  "fault, illegal, memory, refuse, hang, reset or slow at this packet "
+	  "of the process that is the PROCESS-th to open the device; may be "
+	  "repeated" },
 	{ "small-bar", 0, CLI_FLAG, &o.small_bar, NULL,
 	  "the host sees none of the VRAM that programs allocate" },
 	{ 0 },
@@ -330,7 +408,8 @@ int main(int argc, char **argv)
 		.options = options,
 		.notes = "The program is started with a library in LD_PRELOAD "
 			 "that shows it RX 7900 XTX cards in software: /dev/kfd, "
-			 "/dev/dri and /sys.  Its figures are emulated.  "
+			 "/dev/dri and /sys.  Its figures are emulated, with "
+			 "--costs simulated.  "
 			 "Programs that are linked statically or make system "
 			 "calls themselves want --trap.  "
 			 "Each process has a device of its own.\n\n"

@@ -108,15 +108,28 @@ static void linux_free(struct kfd_driver *d)
 	free(d);
 }
 
+/* Under `t0-soft run` files, and all else, are of cards in software. */
+static const char *find_origin(void)
+{
+	struct buf b = { 0 };
+	const char *origin = "hardware";
+
+	if (!linux_read_file(NULL, KFD_SOFT_MARK, &b))
+		origin = b.data && !strncmp(b.data, KFD_SOFT_SIMULATED,
+					    strlen(KFD_SOFT_SIMULATED)) ?
+				 "simulated" :
+				 "emulated";
+	buf_fini(&b);
+	return origin;
+}
+
 struct kfd_driver *kfd_linux_new(void)
 {
 	struct kfd_driver *d = xcalloc(1, sizeof(*d));
-	/* Under `t0-soft run` files, and all else, are of cards in software. */
-	const bool emulated = !access(KFD_SOFT_MARK, F_OK);
 
 	*d = (struct kfd_driver){
 		.name = "kfd",
-		.origin = emulated ? "emulated" : "hardware",
+		.origin = find_origin(),
 		.open = linux_open,
 		.close = linux_close,
 		.ioctl = linux_ioctl,

@@ -115,7 +115,7 @@ bool kfd_lock_take(const struct kfd_info *info, const struct kfd_lock_opts *o,
 	char holder[128] = "another process";
 
 	*out = (struct kfd_lock){ .fd = -1 };
-	if (!strcmp(info->origin, "emulated"))
+	if (strcmp(info->origin, "hardware") != 0)
 		return true;
 	if (!o)
 		o = &none;

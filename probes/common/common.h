@@ -17,7 +17,7 @@
 #include "base/base.h"
 #include "compiler/sim/sim.h"
 #include "kfd/kfd.h"
-#include "kfd/soft/watch/watch.h"
+#include "kfd/soft/timed/timed.h"
 #include "results/db/results.h"
 #include "results/stats/stats.h"
 
@@ -31,6 +31,8 @@ struct probe_opts {
 	bool quiet, second_opinion, quick;
 	const char *inst;   /* costs: only names that begin so; NULL = all */
 	struct cli_list set; /* sim: NAME=VALUE of cost.def */
+	const struct cost_model *costs; /* sim: instead of cost.def's, or NULL */
+	bool levels; /* memory: one working set of each level of caches */
 	uint64_t samples;   /* costs: per metric; 0 = the default */
 	uint64_t max_bytes; /* memory: largest working set; 0 = the default */
 	int require; /* tiers: exit 1 below this one; -1 = none */
@@ -82,6 +84,8 @@ bool probe_run_samples(struct probe_run *r, const char *area, const char *name,
 bool probe_run_end(struct probe_run *r, const struct probe_opts *o, bool good,
 		   int code, struct err *e);
 
+/* Of what the device yields: emulated where nothing in it costs time. */
+enum res_origin probe_origin(const struct kfd_info *in);
 /* What the database keeps of a device; strings live in `mem`. */
 void probe_device_row(const struct kfd_info *in, struct arena *mem,
 		      struct res_device *d);
@@ -262,25 +266,5 @@ void probe_timed_first(struct probe_timed *t, uint64_t cycle);
 bool probe_timed_check(struct probe_timed *t, struct err *e);
 /* Wave-instructions of all dispatches so far. */
 uint64_t probe_timed_issues(const struct probe_timed *t);
-
-/*
- * For other clients of the soft device: the workgroups that one WGP gets of a
- * dispatch, every `every`th from `first` on, as a source of waves for
- * sim_run().  The caller says in `source` what code it is, and in `cycle` which
- * of the device's cycles is the simulation's first.
- */
-struct probe_waves {
-	struct sim_source source;
-	uint64_t cycle;
-	/* private */
-	struct soft_timed *dispatch;
-	uint64_t first, every;
-	struct soft_run **run; /* [source.n_groups] NULL: not yet, or ended */
-	struct soft_timed_inst inst;
-};
-void probe_waves_init(struct probe_waves *w, struct soft_timed *dispatch,
-		      const struct soft_timed_dispatch *d, uint64_t first,
-		      uint64_t every);
-void probe_waves_fini(struct probe_waves *w);
 
 #endif

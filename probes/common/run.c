@@ -9,6 +9,13 @@
 #include "kfd/kfd.h"
 #include "probes/common/common.h"
 
+enum res_origin probe_origin(const struct kfd_info *in)
+{
+	return !strcmp(in->origin, "hardware")	? RES_HARDWARE :
+	       !strcmp(in->origin, "simulated") ? RES_SIMULATED :
+						  RES_EMULATED;
+}
+
 void probe_device_row(const struct kfd_info *in, struct arena *mem,
 		      struct res_device *d)
 {
@@ -23,8 +30,7 @@ void probe_device_row(const struct kfd_info *in, struct arena *mem,
 		.firmware = arena_printf(mem, "mec=%u sdma=%u",
 					 in->node.fw_version,
 					 in->node.sdma_fw_version),
-		.origin = !strcmp(in->origin, "hardware") ? RES_HARDWARE :
-							    RES_EMULATED,
+		.origin = probe_origin(in),
 		.cu_count = in->node.cu_count,
 		.vram_bytes = (int64_t)in->node.vram_bytes,
 	};

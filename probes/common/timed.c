@@ -1,8 +1,6 @@
 /*
- * probes/common/timed.c - the soft device, timed by the pipeline simulator.
- *
- * The simulator asks its wave source where a wave is and what an instruction
- * touched; this source asks the soft device, one instruction at a time.
+ * probes/common/timed.c - the soft device, timed by the pipeline simulator, as
+ * probes want it: the code of each dispatch, one clock.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -20,97 +18,9 @@ struct probe_timed {
 	struct err why;
 };
 
-/* --------------------------------------------------------- wave source -- */
-
-static bool waves_begin(struct sim_source *s, int group, uint64_t cycle,
-			struct err *e)
-{
-	struct probe_waves *w = s->ctx;
-
-	(void)cycle;
-	w->run[group] = soft_timed_start(w->dispatch, w->first +
-					 (uint64_t)group * w->every);
-	return w->run[group] ||
-	       err_set(e, ERR_DEVICE, "workgroup %d could not be started: too "
-		       "many are resident, or the queue was stopped", group);
-}
-
-/* What the wave executes next is in w->inst; false: it has ended. */
-static bool peek_wave(struct probe_waves *w, int wave)
-{
-	const int n = w->source.waves_per_group;
-	struct soft_run *r = w->run[wave / n];
-
-	return r && soft_timed_look(w->dispatch, r, wave % n, &w->inst);
-}
-
-static bool waves_pc(struct sim_source *s, int wave, uint64_t *pc)
-{
-	struct probe_waves *w = s->ctx;
-
-	if (!peek_wave(w, wave))
-		return false;
-	*pc = w->inst.pc;
-	return true;
-}
-
-static bool waves_step(struct sim_source *s, int wave, uint64_t cycle,
-		       struct sim_step *out, struct err *e)
-{
-	struct probe_waves *w = s->ctx;
-	const int n = w->source.waves_per_group;
-
-	/* Others were looked at since; the addresses are this wave's. */
-	if (!peek_wave(w, wave))
-		return err_set(e, ERR_DEVICE, "wave %d cannot go on", wave);
-	*out = (struct sim_step){ .exec = w->inst.exec,
-				  .kind = w->inst.kind,
-				  .access_bytes = w->inst.access_bytes,
-				  .n_accesses = w->inst.n_accesses,
-				  .access = w->inst.access };
-	const struct soft_timed_step step =
-		soft_timed_step(w->dispatch, w->run[wave / n], wave % n,
-				w->cycle + cycle);
-
-	if (step.group_ended)
-		w->run[wave / n] = NULL;
-	return step.state != SOFT_TIMED_STOP ||
-	       err_set(e, ERR_DEVICE, "wave %d faulted, or the queue was "
-		       "stopped", wave);
-}
-
-void probe_waves_init(struct probe_waves *w, struct soft_timed *dispatch,
-		      const struct soft_timed_dispatch *d, uint64_t first,
-		      uint64_t every)
-{
-	memset(w, 0, sizeof(*w));
-	w->dispatch = dispatch;
-	w->first = first;
-	w->every = every;
-	w->source = (struct sim_source){
-		.ctx = w,
-		.code_va = d->entry_va,
-		.wave_size = (int)d->wave_size,
-		.waves_per_group = (int)d->waves_per_group,
-		.n_groups = (int)((d->total - first + every - 1) / every),
-		.lds_bytes = d->lds_bytes,
-		.vgprs = (int)d->vgprs,
-		.cu_mode = !d->wgp_mode,
-		.begin = waves_begin,
-		.pc = waves_pc,
-		.step = waves_step
-	};
-	w->run = xcalloc((size_t)w->source.n_groups, sizeof(*w->run));
-}
-
-void probe_waves_fini(struct probe_waves *w)
-{
-	free(w->run);
-}
-
 /* ------------------------------------------------------------- dispatch -- */
 
-static bool simulate_dispatch(struct probe_timed *t, struct probe_waves *w,
+static bool simulate_dispatch(struct probe_timed *t, struct soft_waves *w,
 			      const struct soft_timed_dispatch *d,
 			      struct err *e)
 {
@@ -138,15 +48,15 @@ static void on_dispatch(void *ctx, struct soft_timed *dispatch,
 {
 	struct probe_timed *t = ctx;
 	const uint64_t wgps = (uint64_t)cost_value(t->costs, COST_N_WGP);
-	struct probe_waves w;
+	struct soft_waves w;
 
-	probe_waves_init(&w, dispatch, d, 0, d->total < wgps ? 1 : wgps);
+	soft_waves_init(&w, dispatch, d, 0, d->total < wgps ? 1 : wgps);
 	t->why = (struct err){ 0 };
 	soft_timed_clock(dispatch, t->first, cost_value(t->costs, COST_CLOCK));
 	t->failed = !simulate_dispatch(t, &w, d, &t->why);
 	if (!t->failed)
 		soft_timed_end(dispatch, t->first + t->cycles);
-	probe_waves_fini(&w);
+	soft_waves_fini(&w);
 }
 
 /* ------------------------------------------------------------------ use -- */

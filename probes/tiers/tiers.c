@@ -103,7 +103,7 @@ static bool tier_card(struct tiers *t)
 	if (!t->opened)
 		return tiers_pass(t, "card", "there, but: %s", e.msg);
 	const struct kfd_info *i = kfd_info(t->dev);
-	t->emulated = !strcmp(i->origin, "emulated");
+	t->emulated = strcmp(i->origin, "hardware") != 0;
 	return tiers_pass(t, "card", "%s: %s, %s, %u CUs, %.1f GB, %s",
 			  i->spec, i->name, i->pci, i->node.cu_count,
 			  (double)i->node.vram_bytes * 1e-9,

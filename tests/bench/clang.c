@@ -48,18 +48,18 @@ static void live_dispatch(void *ctx, struct soft_timed *t,
 	const struct sim_config c = { .cost = l->costs, .warmth = SIM_WARM,
 				      .footprint_bytes = l->footprint,
 				      .warm_code = true };
-	struct probe_waves w;
+	struct soft_waves w;
 
 	/* The runtime copies with kernels of its own. */
 	if (d->entry_va != l->entry_va)
 		return;
-	probe_waves_init(&w, t, d, (d->total - 1) % n, n);
+	soft_waves_init(&w, t, d, (d->total - 1) % n, n);
 	w.source.code = l->kernel.code;
 	w.source.code_bytes = l->kernel.code_bytes;
 	sim_fini(&l->result);
 	memset(&l->result, 0, sizeof(l->result));
 	l->done = sim_run(&w.source, &c, &l->result, &l->why);
-	probe_waves_fini(&w);
+	soft_waves_fini(&w);
 }
 
 /* ----------------------------------------------------------------- run ---- */

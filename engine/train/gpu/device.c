@@ -61,7 +61,7 @@ bool train_put_kernel(struct train_gpu *s, const struct train_launch *l,
  */
 static uint64_t find_deadline(const struct train_gpu *s)
 {
-	bool emulated = !strcmp(kfd_info(s->card.dev)->origin, "emulated");
+	bool emulated = strcmp(kfd_info(s->card.dev)->origin, "hardware") != 0;
 
 	return time_mono_ns() + (emulated ? 360 : 6) * KFD_DEADLINE_NS;
 }

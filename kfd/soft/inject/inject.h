@@ -65,6 +65,12 @@ struct soft_inject {
 
 /* Add a rule.  At any time, from any thread. */
 void soft_inject(struct kfd_driver *d, const struct soft_inject *rule);
+/*
+ * "WHAT@PROCESS.PACKET": fault, illegal, memory, refuse, hang, reset or slow at
+ * the packet of this number (from 1), of the process of this number.
+ */
+bool soft_inject_parse(const char *text, struct soft_inject *out,
+		       unsigned long *process, struct err *e);
 /* How often any rule of this kind has struck. */
 uint64_t soft_injected(struct kfd_driver *d, enum soft_inject_what what);
 /*

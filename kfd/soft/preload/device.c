@@ -171,6 +171,22 @@ static bool is_borrowed(void)
 	       __atomic_load_n(&owner, __ATOMIC_ACQUIRE) != getpid();
 }
 
+bool (*pl_made)(struct kfd_driver *d, struct err *e);
+
+/* What else belongs to it; false: there is no device then. */
+static bool complete_driver(void)
+{
+	struct err e = { 0 };
+
+	if (!driver || ((!pl_made || pl_made(driver, &e)) &&
+			pl_inject(driver, &e)))
+		return driver != NULL;
+	write_line(e.msg);
+	driver->free(driver);
+	driver = NULL;
+	return false;
+}
+
 static void make_driver(void)
 {
 	const struct soft_options o = read_options();
@@ -187,7 +203,7 @@ static void make_driver(void)
 	soft_thread_begins = begin_inside;
 	driver = kfd_soft_new(&o, NULL);
 	memset(fds, -1, sizeof(fds));
-	if (!driver)
+	if (!complete_driver())
 		return;
 	if (!once++)
 		pthread_atfork(NULL, NULL, in_child);

@@ -69,6 +69,9 @@ void pl_show_statx(struct statx *sx);
 
 /* ---------------------------------------------------------- device.c ---- */
 
+/* Who adds to a new device; set before there is one.  NULL: nobody. */
+extern bool (*pl_made)(struct kfd_driver *d, struct err *e);
+
 /*
  * The path (in the folder) is about to be opened: make the device for a node,
  * bring a file that changes up to date.  0 or an errno.
@@ -85,5 +88,10 @@ int pl_mprotect(void *addr, size_t size, int prot);
 void pl_remapped(void *addr, size_t size, bool gone);
 /* Is this descriptor the device's own, which the program knows nothing of? */
 bool pl_owns_fd(int fd);
+
+/* ---------------------------------------------------------- faults.c ---- */
+
+/* Adds the rules of $T0_SOFT_INJECT that are for this process. */
+bool pl_inject(struct kfd_driver *d, struct err *e);
 
 #endif

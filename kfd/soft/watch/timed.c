@@ -29,6 +29,10 @@ struct timer {
 	struct soft_watch *sites;  /* decodes: the device's watch, or own */
 	bool own_sites;
 	uint64_t n_dispatches; /* atomic: that the client was given */
+	/* Of each queue's last dispatch, by id: its end, and the doorbell then. */
+	struct last {
+		uint64_t index, rung, end_ts;
+	} last[SOFT_QUEUES_MAX];
 };
 
 struct soft_timed {
@@ -67,6 +71,37 @@ void soft_timed_end(struct soft_timed *t, uint64_t cycle)
 {
 	t->last_cycle = cycle;
 	t->ended = true;
+}
+
+void soft_timed_begin(struct soft_timed *t, uint64_t ticks)
+{
+	t->start_ts = ticks;
+	t->dp->l.q->began_ts = ticks;
+}
+
+/* --------------------------------------------------------------- code --- */
+
+const uint8_t *soft_timed_code(struct soft_timed *t, uint64_t va, uint64_t most,
+			       uint64_t *from_va, size_t *bytes)
+{
+	struct soft_dev *d = t->dp->l.q->dev;
+	const uint8_t *at = NULL;
+
+	pthread_mutex_lock(&d->lock);
+	for (size_t i = 1; i < d->n_bo && !at; i++) {
+		const struct soft_bo *b = d->bo[i];
+
+		if (!b || !b->host || va - b->va >= b->size)
+			continue;
+		const uint64_t before = va - b->va, rest = b->size - before;
+		const uint64_t back = before < most ? before : most;
+
+		*from_va = va - back;
+		*bytes = back + (rest < most ? rest : most);
+		at = b->host + before - back;
+	}
+	pthread_mutex_unlock(&d->lock);
+	return at;
 }
 
 /* -------------------------------------------------------- workgroups ---- */
@@ -270,6 +305,30 @@ describe_dispatch(const struct soft_dispatch *dp, const char *kernel)
 	return d;
 }
 
+/* The end of the dispatch before this one, which was waiting then; 0. */
+static uint64_t waited_for(const struct timer *timer,
+			   const struct soft_queue *q)
+{
+	const struct last *l = &timer->last[q->id % SOFT_QUEUES_MAX];
+
+	return l->end_ts && q->began_index == l->index + 1 &&
+		       (int64_t)(l->rung - q->began_index) >= 0 ?
+		       l->end_ts :
+		       0;
+}
+
+/* Doorbells hold the number of the last packet. */
+static void keep_last(struct timer *timer, const struct soft_dispatch *dp,
+		      uint64_t index)
+{
+	const struct soft_queue *q = dp->l.q;
+
+	timer->last[q->id % SOFT_QUEUES_MAX] = (struct last){
+		index, __atomic_load_n(q->doorbell, __ATOMIC_ACQUIRE),
+		dp->end_ts,
+	};
+}
+
 static void run_dispatch(struct soft_hook *h, struct soft_dispatch *dp)
 {
 	struct timer *timer = (struct timer *)h;
@@ -283,8 +342,11 @@ static void run_dispatch(struct soft_hook *h, struct soft_dispatch *dp)
 		return;
 	watch_kernel_name(t.sites, dp->l.packet.kernel_object, kernel);
 	info = describe_dispatch(dp, kernel);
+	const uint64_t index = dp->l.q->began_index;
 	info.number = __atomic_add_fetch(&timer->n_dispatches, 1,
 					 __ATOMIC_RELAXED);
+	info.taken_ticks = t.start_ts;
+	info.after_ticks = waited_for(timer, dp->l.q);
 	place_buffers(&t, d);
 	soft_timed_clock(&t, 0, SOFT_SCLK_MAX_MHZ);
 	dp->started = xcalloc(1, dp->l.total / 8 + 1);
@@ -299,6 +361,7 @@ static void run_dispatch(struct soft_hook *h, struct soft_dispatch *dp)
 	dp->patience_ns = d->o.deadline_ns;
 	if (t.n_steps || t.ended)
 		dp->end_ts = ticks_at(&t, t.last_cycle);
+	keep_last(timer, dp, index);
 }
 
 /* ------------------------------------------------------------ client ---- */

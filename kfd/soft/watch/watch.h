@@ -153,6 +153,12 @@ struct soft_timed_dispatch {
 	uint32_t scratch_bytes; /* of a lane */
 	bool wgp_mode;	      /* a workgroup may use both CUs of a WGP */
 	uint32_t max_resident; /* workgroups that may be started at a time */
+	/*
+	 * On the device's clock: when the packet was taken up, and when the
+	 * dispatch before it on the queue ended, if it was waiting by then (0:
+	 * it was not, or there was none).
+	 */
+	uint64_t taken_ticks, after_ticks;
 };
 
 /* An instruction that a wave is about to execute. */
@@ -217,6 +223,19 @@ void soft_timed_clock(struct soft_timed *t, uint64_t first_cycle,
 		      double clk_mhz);
 /* The dispatch ended at this cycle; else at that of the latest step. */
 void soft_timed_end(struct soft_timed *t, uint64_t cycle);
+/*
+ * It began at this tick of the device's clock, else at taken_ticks; before the
+ * first step.  Packets that wait for each other need not be as far apart as the
+ * host that emulates them is slow.
+ */
+void soft_timed_begin(struct soft_timed *t, uint64_t ticks);
+/*
+ * The code around an address, as far as it lies in the same buffer: `most`
+ * bytes before and behind it.  NULL: no buffer is there.  Until the client
+ * returns.
+ */
+const uint8_t *soft_timed_code(struct soft_timed *t, uint64_t va, uint64_t most,
+			       uint64_t *from_va, size_t *bytes);
 
 /*
  * Make workgroup `index` resident.  NULL: it was started before or there is
