@@ -67,6 +67,7 @@ static const struct target {
 	{ "branch", micro_branch, NULL, true },
 	{ "fetch", micro_fetch, NULL, true },
 	{ "waves", micro_waves, NULL, true },
+	{ "clock", micro_clock, NULL, false },
 };
 
 static int run_on_target(const struct target *t, struct err *e)
@@ -122,10 +123,11 @@ static const struct cmd_spec commands[] = {
 	PROBE("branch", "jumps and barriers"),
 	PROBE("fetch", "instruction fetch by size of the code"),
 	PROBE("waves", "speed by waves per SIMD"),
+	PROBE("clock", "the shader clock under load"),
 	{ 0 },
 };
 
-#define COSTS "latency throughput overlap memory lds branch fetch waves"
+#define COSTS "latency throughput overlap memory lds branch fetch waves clock"
 
 static const struct cli_opt options[] = {
 	{ "device", 0, CLI_STR, &x.o.device, "SPEC",
@@ -187,6 +189,7 @@ static const char notes[] =
 	"memory: caches and memory by working set.  overlap: which pairs run "
 	"at the same time.  lds: by width and stride.  branch: jumps and "
 	"barriers.  fetch: by size of the code.  waves: by waves per SIMD.  "
+	"clock: the shader clock by the share of the time under load.  "
 	"The first four run on the host, too.  All check what the code "
 	"computed, and store medians with samples: as `hardware` from a card "
 	"or the host, as `simulated` from --device sim.  What a card says "

@@ -3,7 +3,9 @@
  *
  * The kernel is empty (s_endpgm, one wave), so that the time is the way there
  * and back.  A sample is one batch: put, doorbell, wait for the last packet,
- * divided by its packets.  `put` is the host's share before the doorbell.
+ * divided by its packets.  `put` is the host's share before the doorbell.  In
+ * mode "device" the time is the device's: from the start of the batch's first
+ * packet to that of its last, as it stamped them.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +22,7 @@ struct series {
 	const char *name;
 	unsigned packets;
 	bool sync; /* kfd_run(): one call, waits */
+	bool device; /* by the device's stamps */
 	double total_s[SAMPLES], put_s[SAMPLES]; /* per packet */
 	double count[2], tsc;			 /* per packet, all samples */
 	bool counted;
@@ -67,17 +70,51 @@ static bool time_batch(struct dispatch *d, struct series *s, double *total,
 	return good;
 }
 
+/* A batch's packets are as far apart as the device says. */
+static bool stamp_batch(struct dispatch *d, const struct series *s,
+			double *total, struct err *e)
+{
+	struct kfd_launch l = { .kernel = d->kernel, .grid = { 32 },
+				.wg = { 32 } };
+	uint64_t first = 0, ticket = 0;
+	struct kfd_timing from, to;
+
+	for (unsigned i = 0; i < s->packets; i++) {
+		l.quiet = i && i + 1 < s->packets;
+		if (!kfd_put(d->q, &l, &ticket, e))
+			return false;
+		first = i ? first : ticket;
+	}
+	kfd_flush(d->q);
+	if (!kfd_wait(d->q, first, 0, &from, e) ||
+	    !kfd_wait(d->q, ticket, 0, &to, e))
+		return false;
+	if (!from.start_ticks || !to.start_ticks)
+		return err_set(e, ERR_DEVICE, "the device gave no stamps");
+	*total = (double)(to.start_ticks - from.start_ticks) /
+		 kfd_clock_hz(d->dev) / (s->packets - 1);
+	return true;
+}
+
+static bool sample_series(struct dispatch *d, struct series *s, size_t i,
+			  struct err *e)
+{
+	double unused, *total = i ? &s->total_s[i - 1] : &unused;
+
+	return s->device ? stamp_batch(d, s, total, e) :
+			   time_batch(d, s, total,
+				      i ? &s->put_s[i - 1] : &unused, e);
+}
+
 static bool measure_series(struct dispatch *d, struct series *s, struct err *e)
 {
-	double skip[2];
-
 	s->n = d->o->quick ? SAMPLES_QUICK : SAMPLES;
 	for (int i = 0; i < WARM_UP; i++)
-		if (!time_batch(d, s, &skip[0], &skip[1], e))
+		if (!sample_series(d, s, 0, e))
 			return false;
 	s->count[0] = s->count[1] = s->tsc = 0;
-	for (size_t i = 0; i < s->n; i++)
-		if (!time_batch(d, s, &s->total_s[i], &s->put_s[i], e))
+	for (size_t i = 1; i <= s->n; i++)
+		if (!sample_series(d, s, i, e))
 			return false;
 	return true;
 }
@@ -92,7 +129,7 @@ static bool store_series(struct probe_run *r, const struct series *s,
 	return probe_run_samples(r, "dispatch", "empty kernel", params,
 				 "latency", "s", RES_LOWER, s->total_s, s->n,
 				 e) &&
-	       (s->sync ||
+	       (s->sync || s->device ||
 		probe_run_samples(r, "dispatch", "empty kernel", params, "put",
 				  "s", RES_LOWER, s->put_s, s->n, e));
 }
@@ -108,6 +145,8 @@ static void add_row(struct table *t, const struct dispatch *d,
 	for (int i = 0; i < 3; i++)
 		table_cell(t, 2 + i, "%.0f",
 			   probe_quantile(s->total_s, s->n, q[i]) * 1e9);
+	if (s->device)
+		return;
 	if (!s->sync)
 		table_cell(t, 5, "%.0f",
 			   probe_quantile(s->put_s, s->n, 0.5) * 1e9);
@@ -122,14 +161,23 @@ static bool run_all(struct dispatch *d, struct probe_run *r, struct table *t,
 		    struct err *e)
 {
 	static const unsigned sizes[] = { 0, 1, 10, 50, 200 }; /* 0 = run */
+	/* Between dispatches of a modelled time the host's goes by. */
+	const bool simulated = probe_origin(kfd_info(d->dev)) == RES_SIMULATED;
+	const size_t first = simulated ? ARRAY_SIZE(sizes) : 0;
 	struct series *s = xcalloc(1, sizeof(*s));
 	bool good = true;
 
-	for (size_t i = 0; i < ARRAY_SIZE(sizes) && good && !probe_stopped(d->o);
-	     i++) {
-		*s = (struct series){ .name = sizes[i] ? "batched" : "sync",
-				      .packets = sizes[i] ? sizes[i] : 1,
-				      .sync = !sizes[i] };
+	for (size_t i = first;
+	     i <= ARRAY_SIZE(sizes) && good && !probe_stopped(d->o); i++) {
+		if (i == ARRAY_SIZE(sizes))
+			*s = (struct series){ .name = "device", .packets = 200,
+					      .device = true };
+		else
+			*s = (struct series){
+				.name = sizes[i] ? "batched" : "sync",
+				.packets = sizes[i] ? sizes[i] : 1,
+				.sync = !sizes[i],
+			};
 		r->before = probe_reading(d->dev);
 		good = measure_series(d, s, e);
 		r->after = probe_reading(d->dev);

@@ -69,7 +69,8 @@ struct micro_device {
 	struct kfd_mem *out, *data;
 	struct kfd_lock lock;
 	struct cost_model costs; /* of the simulator, or to compare with */
-	struct probe_timed *timed; /* NULL: a card */
+	struct probe_timed *timed; /* NULL: a card, or what passes for one */
+	bool brief; /* its time is modelled: short loops say all, once */
 	uint64_t first; /* cycle that the simulator begins with */
 	struct probe_run run;
 	struct table table;
@@ -199,6 +200,11 @@ int micro_memory(const struct probe_opts *o, struct err *e);
 /* ------------------------------------------------------- micro_lds.c ---- */
 
 int micro_lds(const struct probe_opts *o, struct err *e);
+
+/* ----------------------------------------------------- micro_clock.c ---- */
+
+/* t0-probe clock: the clock by the share of the time under load. */
+int micro_clock(const struct probe_opts *o, struct err *e);
 
 /* ------------------------------------------------------- micro_mix.c ---- */
 

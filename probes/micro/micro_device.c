@@ -35,6 +35,7 @@ static bool is_sim(const char *spec)
 static bool open_device(struct micro_device *d, struct err *e)
 {
 	if (is_sim(d->o->device)) {
+		d->brief = true;
 		d->timed = probe_timed_new(&d->costs);
 		return probe_timed_open(d->timed, &d->dev, e);
 	}
@@ -43,11 +44,12 @@ static bool open_device(struct micro_device *d, struct err *e)
 			       "costs: it wants --device sim");
 	if (!kfd_open(&d->dev, d->o->device, e))
 		return false;
-	if (strcmp(kfd_info(d->dev)->origin, "hardware"))
+	if (probe_origin(kfd_info(d->dev)) == RES_EMULATED)
 		return err_set(e, ERR_UNSUPPORTED, "%s: the soft device alone "
 			       "has no time, only a count of instructions; "
 			       "--device sim lets the pipeline simulator be "
 			       "its clock", kfd_info(d->dev)->why);
+	d->brief = probe_origin(kfd_info(d->dev)) == RES_SIMULATED;
 	return probe_lock(kfd_info(d->dev), &d->lock, e);
 }
 
@@ -99,6 +101,8 @@ bool micro_device_open(struct micro_device *d, const struct probe_opts *o,
 	*d = (struct micro_device){ .o = o, .lock = { .fd = -1 } };
 	table_init(&d->table, columns);
 	cost_init(&d->costs, "gfx1100");
+	if (o->costs)
+		memcpy(d->costs.row, o->costs->row, sizeof(d->costs.row));
 	if (!cost_set_list(&d->costs, &o->set, e) || !open_device(d, e))
 		return false;
 	if (!o->quiet)
@@ -130,6 +134,12 @@ int micro_device_close(struct micro_device *d, bool good, struct err *e)
 
 /* -------------------------------------------------------------- a probe -- */
 
+static uint32_t sim_samples(const struct probe_opts *o)
+{
+	return o->samples && o->samples < SAMPLES_SIM ? (uint32_t)o->samples :
+							SAMPLES_SIM;
+}
+
 bool micro_probe_init(struct micro_probe *p, struct micro_device *d,
 		      const struct micro_text *t, const char *name,
 		      double copies, uint32_t iterations, struct err *e)
@@ -149,7 +159,8 @@ bool micro_probe_init(struct micro_probe *p, struct micro_device *d,
 				   .iterations = iterations,
 				   .waves = t->waves ? t->waves : 1,
 				   .groups = 1,
-				   .reps = (d->timed ? SAMPLES_SIM : PAIRS) + 1,
+				   .reps = (d->brief ? sim_samples(d->o) :
+						       PAIRS) + 1,
 				   .right = true };
 	p->series = (struct probe_series){ .name = name, .ctx = p };
 	return micro_kernel_assemble(t, &p->code, e) &&
@@ -283,7 +294,7 @@ static bool read_pair(void *ctx, struct probe_pair *out, struct err *e)
 /* As many iterations as make the shorter loop long enough. */
 static bool choose_iterations(struct micro_probe *p, struct err *e)
 {
-	const double want = p->d->timed ? LOOP_SIM : LOOP_CYCLES;
+	const double want = p->d->brief ? LOOP_SIM : LOOP_CYCLES;
 
 	if (!launch_probe(p, PILOT, 2, e))
 		return false;
@@ -307,12 +318,12 @@ bool micro_probe_run(struct micro_probe *p, size_t n, struct err *e)
 {
 	const struct probe_opts *o = p->d->o;
 	const size_t samples = o->samples	? o->samples :
-			       p->d->timed	? SAMPLES_SIM :
+			       p->d->brief	? SAMPLES_SIM :
 						  SAMPLES;
 	struct probe_series **s = xmalloc((n + 1) * sizeof(*s));
 	struct progress bar;
 	const struct probe_plan plan = { .samples = samples,
-					 .pairs = p->d->timed ? 1 : PAIRS,
+					 .pairs = p->d->brief ? 1 : PAIRS,
 					 .seed = o->seed, .stop = o->stop,
 					 .progress = &bar };
 	bool good = true;

@@ -92,14 +92,14 @@ static bool chase_one(struct chase *c, struct micro_probe *p, struct err *e)
 				      .loop = { body[0].data, body[1].data },
 				      .lo = "v32" };
 	good = micro_probe_init(p, c->d, &t, "chase", COPIES,
-				c->d->timed ? CHASE_SIM : CHASE_CARD, e);
+				c->d->brief ? CHASE_SIM : CHASE_CARD, e);
 	buf_fini(&body[0]);
 	buf_fini(&body[1]);
 	if (!good)
 		return false;
 	link_lines(c, c->d->o->seed + c->bytes);
 	/* What no cache holds is nowhere after a walk either. */
-	p->warm = (uint32_t)((c->bytes > ic && c->d->timed ? 0 : c->lines) /
+	p->warm = (uint32_t)((c->bytes > ic && c->d->brief ? 0 : c->lines) /
 			     WARM_COPIES);
 	want_values(c, p);
 	return micro_probe_run(p, 1, e);
@@ -212,6 +212,10 @@ static bool measure_latencies(struct memory *m, uint64_t max, struct err *e)
 	for (uint64_t b = 4096; b <= max && good && !*m->d.o->stop; b *= 2) {
 		struct micro_probe p;
 
+		/* The first of each level, twice its neighbour's cache, says it. */
+		if (m->d.o->levels && b != 8192 && b != 65536 && b != 1 << 20 &&
+		    b != 8 << 20 && b != 128 << 20)
+			continue;
 		c.bytes = b;
 		c.lines = (uint32_t)(b / LINE);
 		good = chase_one(&c, &p, e) && report_level(m, &p, b, e);
@@ -461,7 +465,8 @@ int micro_memory(const struct probe_opts *o, struct err *e)
 				     e);
 	}
 	good = good && measure_latencies(&m, max, e) &&
-	       measure_bandwidths(&m, max < 8u << 20 ? max : 8u << 20, e) &&
+	       (o->levels ||
+		measure_bandwidths(&m, max < 8u << 20 ? max : 8u << 20, e)) &&
 	       (o->quick || gpu_bandwidths(&m, e));
 	return micro_device_close(&m.d, good, e);
 }
