@@ -43,6 +43,18 @@ struct tune_comparison {
 bool tune_compare(const struct tune_comparison *x, struct table *t,
 		  bool *complete, struct buf *remarks, struct err *e);
 
+/* ------------------------------------------------------------ card.c ---- */
+
+/* The products of the kit (autotune/card/card.h), numbered from 1. */
+void tune_card_list(struct table *t);
+/*
+ * Measure n of them on the device of *o; *right: all computed what they should.
+ * *t is made in any case.
+ */
+struct probe_opts;
+bool tune_card_measure(const struct probe_opts *o, const int *number, size_t n,
+		       struct table *t, bool *right, struct err *e);
+
 /* -------------------------------------------------- host_products.c ---- */
 
 /*

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "autotune/card/card.h"
 #include "autotune/cmd/cmd.h"
 #include "autotune/tuner/tune.h"
 #include "base/cmd.h"
@@ -198,6 +199,54 @@ static bool run_compare(struct cmd *c, struct err *e)
 	return ok;
 }
 
+/* ---- the kit ---- */
+
+static bool parse_numbers(const struct cmd *c, int *number, struct err *e)
+{
+	int most;
+
+	card_gemms(&most);
+	for (int i = 0; i < c->argc; i++) {
+		char *end;
+		const long v = strtol(c->argv[i], &end, 10);
+
+		if (end == c->argv[i] || *end || v < 1 || v > most)
+			return err_set(e, ERR_USAGE, "%s: wanted the number of "
+				       "a product, 1..%d", c->argv[i], most);
+		number[i] = (int)v;
+	}
+	return true;
+}
+
+static bool run_card(struct cmd *c, struct err *e)
+{
+	struct options *x = (struct options *)c;
+	char spec[256];
+	const struct probe_opts o = {
+		.device = is_host(x) ? x->o.device :
+				       kfd_spec_asked(x->o.device, spec),
+		.db = x->o.db, .seed = x->o.seed, .quiet = c->quiet,
+		.argc = c->line_argc, .argv = c->line_argv, .stop = x->o.stop,
+	};
+	int *number = xcalloc((size_t)c->argc + 1, sizeof(*number));
+	bool right = true, ok = parse_numbers(c, number, e);
+	struct table t = { 0 };
+
+	if (ok && is_host(x))
+		ok = err_set(e, ERR_USAGE, "--device host runs no code "
+			     "objects");
+	if (ok && c->argc)
+		ok = tune_card_measure(&o, number, (size_t)c->argc, &t, &right,
+				       e);
+	else if (ok)
+		tune_card_list(&t);
+	ok = ok && cmd_table(c, &t, e);
+	c->status = right ? EXIT_YES : EXIT_NO;
+	table_fini(&t);
+	free(number);
+	return ok;
+}
+
 /* ---- options ---- */
 
 static struct options x = {
@@ -222,6 +271,13 @@ static const struct cmd_spec commands[] = {
 	  "our winner, both simulated now", run_compare, 1, CMD_MANY,
 	  .flags = CMD_TABLE | CMD_QUIET,
 	  .notes = operand_notes },
+	{ "card", "[NUMBER...]", "products of the kit for a first day with a "
+	  "card, checked and measured", run_card, 0, 64,
+	  .flags = CMD_TABLE | CMD_QUIET,
+	  .notes = "Without numbers it lists them.  A product is launched over "
+		   "and over without a pause, and its time is that from one "
+		   "launch to the next.  `t0-sim fit` makes costs of it.\n"
+		   "Exit: 0 all are right, 1 one is wrong.\n" },
 	{ 0 },
 };
 static const struct cli_opt options[] = {

@@ -34,13 +34,20 @@ static void drop_operands(struct tune_bench *r)
 	r->p = (struct tune_problem){ 0 };
 }
 
+void tune_bench_drop(struct tune_bench *r)
+{
+	if (!r->dev)
+		return;
+	kfd_queue_free(r->q, NULL);
+	r->q = NULL;
+	drop_operands(r);
+}
+
 void tune_bench_close(struct tune_bench *r)
 {
-	if (r->dev) {
-		kfd_queue_free(r->q, NULL);
-		drop_operands(r);
+	tune_bench_drop(r);
+	if (r->dev)
 		kfd_close(r->dev);
-	}
 	*r = (struct tune_bench){ 0 };
 }
 
@@ -253,9 +260,9 @@ bool tune_bench_launch(struct tune_bench *r, const struct gemm_config *c,
 	return gemm_launch(&r->p.op, c, &s, &x, out, e);
 }
 
-static bool submit_kernels(struct tune_bench *r, const struct tune_loaded *code,
-			   const struct gemm_launch *l, int i, uint64_t *ticket,
-			   struct err *e)
+bool tune_bench_submit(struct tune_bench *r, const struct tune_loaded *code,
+		       const struct gemm_launch *l, int i, uint64_t *ticket,
+		       struct err *e)
 {
 	struct kfd_launch x = {
 		.kernel = code->kernel[i], .args = l->step[i].args,
@@ -288,7 +295,7 @@ static bool run_timed(struct tune_bench *r, const struct tune_loaded *code,
 		uint64_t ticket;
 
 		c->about(c->ctx, code->kernel[i], code->code_bytes[i]);
-		if (!submit_kernels(r, code, l, i, &ticket, e) ||
+		if (!tune_bench_submit(r, code, l, i, &ticket, e) ||
 		    !wait_for(r, ticket, &t, e) || !c->check(c->ctx, e))
 			return err_wrap(e, "%s", l->step[i].kernel);
 		sum += (double)(t.end_ticks - t.start_ticks);
@@ -315,7 +322,7 @@ bool tune_bench_run(struct tune_bench *r, const struct tune_loaded *code,
 		return run_timed(r, code, l, device_s, e);
 	for (int i = 0; i < l->n; i++)
 		if (has_work(l, i) &&
-		    !submit_kernels(r, code, l, i, &ticket[i], e))
+		    !tune_bench_submit(r, code, l, i, &ticket[i], e))
 			return false;
 	for (int i = 0; i < l->n; i++) {
 		if (!has_work(l, i))

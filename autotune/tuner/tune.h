@@ -40,6 +40,7 @@
 #include "compiler/cost/cost.h"
 #include "compiler/gemm/gemm.h"
 #include "kfd/kfd.h"
+#include "probes/common/common.h"
 #include "results/db/tunes.h"
 
 #define TUNE_CHIP "gfx1100"
@@ -238,6 +239,34 @@ bool tune_foreign_check(const struct tune_problem *p,
  */
 enum tune_fill { TUNE_NORMAL, TUNE_UNIFORM, TUNE_ZERO, TUNE_CONSTANT };
 bool tune_fill_parse(const char *s, enum tune_fill *f, struct err *e);
+
+/* ----------------------------------------------------------- chain.c ---- */
+
+/*
+ * One product on a device with a clock, launch behind launch, as programs run
+ * it: what is measured is the time from the start of one to that of the next,
+ * by the device's stamps, and so has the launch in it.  No launch waits for the
+ * host, and the card's power is what such a program takes.
+ */
+struct tune_chain {
+	const struct tune_problem *problem;
+	const struct gemm_config *config;
+	const struct gemm_code *code;
+	uint64_t seed;
+	const volatile int *stop;
+};
+enum { TUNE_CHAIN_SAMPLES = 15 };
+struct tune_chain_time {
+	double sample[TUNE_CHAIN_SAMPLES]; /* [n] seconds */
+	size_t n;
+	int launches; /* of a sample */
+	bool right;   /* compared with the reference, before it was timed */
+	char detail[200];
+	struct probe_reading before, after;
+};
+/* false and *e: no answer, or the device has no clock. */
+bool tune_chain_time(const struct tune_chain *c, struct kfd_dev *dev,
+		     struct tune_chain_time *out, struct err *e);
 
 /* ---------------------------------------------------- bench_device.c ---- */
 

@@ -52,6 +52,8 @@ bool tune_bench_open(struct tune_bench *r, const char *device, struct err *e);
 bool tune_bench_open_timed(struct tune_bench *r, const struct tune_clock *clock,
 			   struct err *e);
 void tune_bench_close(struct tune_bench *r);
+/* All but the device. */
+void tune_bench_drop(struct tune_bench *r);
 bool tune_bench_load(struct tune_bench *r, const struct gemm_code *code,
 		     struct tune_loaded *out, struct err *e);
 void tune_bench_unload(struct tune_loaded *l);
@@ -80,6 +82,11 @@ bool tune_bench_launch(struct tune_bench *r, const struct gemm_config *c,
 bool tune_bench_run(struct tune_bench *r, const struct tune_loaded *code,
 		    const struct gemm_launch *l, double *device_s,
 		    struct err *e);
+
+/* Send step `i` of a launch, without waiting. */
+bool tune_bench_submit(struct tune_bench *r, const struct tune_loaded *code,
+		       const struct gemm_launch *l, int i, uint64_t *ticket,
+		       struct err *e);
 
 /* alpha and beta of all runs. */
 #define TUNE_ALPHA 0.75

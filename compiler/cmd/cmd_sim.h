@@ -15,7 +15,9 @@ struct sim_cmd {
 	struct cli_list set, traces, perf;
 	uint64_t dispatch, groups, footprint;
 	double clock;
-	bool annotate, cold, fits, mca, rows;
+	bool annotate, cold, fits, mca, rows, all, products;
+	const char *write; /* of fit */
+	uint64_t jobs, number;
 	struct launch_plan launch;
 };
 
@@ -38,6 +40,11 @@ bool sim_cmd_kernel(struct cmd *c, struct err *e);
 /* --------------------------------------------------- cmd_sim_validate.c -- */
 
 bool sim_cmd_validate(struct cmd *c, struct err *e);
+
+/* -------------------------------------------------------- cmd_sim_fit.c -- */
+
+bool sim_cmd_fit(struct cmd *c, struct err *e);
+bool sim_cmd_design(struct cmd *c, struct err *e);
 
 /* Everything that is known of one run. */
 struct show_sim {

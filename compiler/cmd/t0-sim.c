@@ -20,12 +20,36 @@ static const struct cmd_spec commands[] = {
 	  .notes = "A CSV file with name, value, unit, source." },
 	{ "validate", NULL, "compare predictions with what others measured",
 	  sim_cmd_validate, 0, 0, .flags = CMD_TABLE | CMD_QUIET },
+	{ "fit", "FILE", "costs from what a card measured", sim_cmd_fit, 1, 1,
+	  .flags = CMD_TABLE | CMD_QUIET,
+	  .notes = "FILE is what `make card` wrote (t0-results export), or a "
+		   "database.  Found: the data say it; unknown: they do not, "
+		   "and no product of the kit changes by more than "
+		   "effect_percent over its whole range; odd: measured, but "
+		   "the simulator comes to no such figure." },
+	{ "design", NULL, "choose the products of the kit", sim_cmd_design, 0,
+	  0, .flags = CMD_OUTPUT | CMD_QUIET },
 	{ 0 },
 };
 static const struct cli_opt options[] = {
 	{ "db", 0, CLI_STR, &o.db, "FILE", "the database of costs ($T0_DB, "
 	  "else t0.db); named, it gets predictions as rows" },
 	{ "seed", 0, CLI_U64, &o.launch.seed, "N", LAUNCH_SEED_HELP },
+	CLI_OF("- costs validate"),
+	CLI_OF("fit"),
+	{ "all", 0, CLI_FLAG, &o.all, NULL,
+	  "also parameters that are stated and not looked for" },
+	{ "products", 0, CLI_FLAG, &o.products, NULL,
+	  "the kit's products instead: measured, simulated before and after, "
+	  "and which is the fastest of its size" },
+	{ "write", 0, CLI_STR, &o.write, "FILE",
+	  "the costs as lines NAME=VALUE, as t0-soft run --costs takes them" },
+	CLI_OF("fit design"),
+	{ "jobs", 'j', CLI_U64, &o.jobs, "N",
+	  "threads; 0: one per processor (0)" },
+	{ "number", 'n', CLI_U64, &o.number, "N",
+	  "so many products: fit: the first of them (all); design: chosen (60)"
+	},
 	CLI_OF("- costs validate"),
 	{ "costs", 0, CLI_STR, &o.costs, "ORIGIN",
 	  "use costs up to hardware (default), published or default" },
