@@ -28,9 +28,11 @@ static bool store_flops(struct measuring *x, const struct cpu_problem *p,
 			const double *flops, size_t n, struct res_interval v,
 			bool right, struct err *e)
 {
-	static const char *const type[] = { [CPU_GEMM_F32] = "f32",
-					    [CPU_GEMM_F16] = "f16",
-					    [CPU_GEMM_BF16] = "bf16" };
+	static const char *const type[CPU_GEMM_TYPES] = {
+		[CPU_GEMM_F32] = "f32",	  [CPU_GEMM_F16] = "f16",
+		[CPU_GEMM_BF16] = "bf16", [CPU_GEMM_INT8] = "int8",
+		[CPU_GEMM_INT4] = "int4",
+	};
 	char params[160], name[CPU_GEMM_TEXT + 8], op[CPU_GEMM_TEXT];
 
 	cpu_problem_op(p, op);
@@ -61,7 +63,7 @@ static bool measure_problem(struct measuring *x, const struct cpu_problem *p,
 	const double flop = 2.0 * (double)p->m * (double)p->n * (double)p->k;
 	const struct cpu_gemm g = { .m = p->m, .n = p->n, .k = p->k,
 				    .b_type = p->b_type,
-				    .b_by_n = p->b_by_n };
+				    .b_by_n = p->b_by_n, .a_as = p->a_as };
 	struct cpu_trial *t = cpu_trial_new(p, x->threads, x->o->seed, e);
 	char config[CPU_GEMM_TEXT], op[CPU_GEMM_TEXT];
 	double *flops = xcalloc(n, sizeof(*flops));

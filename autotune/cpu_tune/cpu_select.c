@@ -66,10 +66,23 @@ static bool load_all(struct cpu_table *t, struct res_db *db, unsigned threads,
 	bool ok = true;
 
 	cpu_target(threads, target);
-	for (int i = 0; ok && i < 6; i++) {
-		struct loading l = { t,
-				     { .b_type = (enum cpu_gemm_type)(i / 2),
-				       .b_by_n = i % 2 } };
+	static const struct cpu_problem kind[] = {
+		{ .b_type = CPU_GEMM_F32 },
+		{ .b_type = CPU_GEMM_F32, .b_by_n = true },
+		{ .b_type = CPU_GEMM_F16 },
+		{ .b_type = CPU_GEMM_F16, .b_by_n = true },
+		{ .b_type = CPU_GEMM_BF16 },
+		{ .b_type = CPU_GEMM_BF16, .b_by_n = true },
+		{ .b_type = CPU_GEMM_BF16, .a_as = CPU_GEMM_BF16 },
+		{ .b_type = CPU_GEMM_BF16, .b_by_n = true,
+		  .a_as = CPU_GEMM_BF16 },
+		{ .b_type = CPU_GEMM_INT8, .b_by_n = true,
+		  .a_as = CPU_GEMM_INT8 },
+		{ .b_type = CPU_GEMM_INT4, .b_by_n = true,
+		  .a_as = CPU_GEMM_INT8 },
+	};
+	for (size_t i = 0; ok && i < ARRAY_SIZE(kind); i++) {
+		struct loading l = { t, kind[i] };
 		cpu_problem_op(&l.kind, op);
 		ok = res_tune_winners(db, target, op, load_winner, &l, e);
 	}
@@ -114,8 +127,8 @@ static double row_distance(const struct row *r, const struct cpu_gemm *g)
 	const char *why;
 
 	/* T0_HOST_SIMD may ask for less than the processor has. */
-	if (r->config.level > cpu_gemm_level() ||
-	    r->problem.b_type != g->b_type ||
+	if (!cpu_gemm_may(r->config.level) ||
+	    r->problem.b_type != g->b_type || r->problem.a_as != g->a_as ||
 	    r->problem.b_by_n != g->b_by_n ||
 	    !cpu_gemm_legal(g, &r->config, &why))
 		return INFINITY;

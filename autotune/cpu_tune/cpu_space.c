@@ -9,8 +9,11 @@
 
 static const char *const path_name[CPU_GEMM_PATHS] = { "auto", "dot", "normal",
 						       "swapped" };
-static const char *const level_name[] = { "v2", "v3", "v4", "amx" };
-static const char *const type_name[] = { "f32", "f16", "bf16" };
+static const char *const level_name[] = { "v2",	  "v3",	  "v4",	      "amx",
+					  "bf16", "vnni", "avx-vnni", "bytes" };
+static const char *const type_name[CPU_GEMM_TYPES] = {
+	"f32", "f16", "bf16", "made", "int8", "int4"
+};
 
 /* ---- words ---- */
 
@@ -66,8 +69,8 @@ bool cpu_gemm_config_parse(const char *s, struct cpu_gemm_config *c,
 
 void cpu_problem_op(const struct cpu_problem *p, char out[CPU_GEMM_TEXT])
 {
-	snprintf(out, CPU_GEMM_TEXT, "f32*%s[%s]", type_name[p->b_type],
-		 p->b_by_n ? "n][k" : "k][n");
+	snprintf(out, CPU_GEMM_TEXT, "%s*%s[%s]", type_name[p->a_as],
+		 type_name[p->b_type], p->b_by_n ? "n][k" : "k][n");
 }
 
 /* ---- the space ---- */
@@ -152,6 +155,41 @@ static void add_tiles(struct space *s, enum cpu_gemm_path path, unsigned level)
 	}
 }
 
+/* Every tile of a unit of bytes, with so many groups in the first cache. */
+static void add_bytes(struct space *s, unsigned level)
+{
+	static const uint16_t kc[] = { 12, 4, 6, 8, 10, 16, 24, 32, 64 };
+	unsigned rows;
+
+	for (unsigned v = 1; v <= CPU_GEMM_VECS_MAX; v++) {
+		rows = cpu_gemm_rows_max(level, v);
+		for (; rows; rows--)
+			for (size_t i = 0; i < ARRAY_SIZE(kc); i++)
+				add_config(s, &(struct cpu_gemm_config){
+						      .path = CPU_GEMM_NORMAL,
+						      .level = (uint8_t)level,
+						      .rows = (uint8_t)rows,
+						      .vecs = (uint8_t)v,
+						      .kc = kc[i],
+						      .depth = kc[i],
+						      .nc = 1 });
+	}
+}
+
+/* Units that are taken for what A is rounded to. */
+static void add_units(struct space *s, unsigned level)
+{
+	if (s->g.a_as == CPU_GEMM_BF16 && level >= 4 &&
+	    cpu_gemm_may(CPU_LEVEL_BF16)) {
+		add_tiles(s, CPU_GEMM_NORMAL, CPU_LEVEL_BF16);
+		add_tiles(s, CPU_GEMM_SWAPPED, CPU_LEVEL_BF16);
+	}
+	for (unsigned unit = CPU_LEVEL_VNNI; unit < CPU_LEVELS; unit++)
+		if (s->g.a_as == CPU_GEMM_INT8 && cpu_gemm_may(unit) &&
+		    level >= (unit == CPU_LEVEL_VNNI ? 4 : 3))
+			add_bytes(s, unit);
+}
+
 /* How deep a strip goes, and how many columns are packed for it. */
 static void add_amx(struct space *s, enum cpu_gemm_path path)
 {
@@ -181,11 +219,16 @@ size_t cpu_gemm_candidates(const struct cpu_problem *p, unsigned level,
 				  .n = p->n,
 				  .k = p->k,
 				  .b_type = p->b_type,
-				  .b_by_n = p->b_by_n } };
+				  .b_by_n = p->b_by_n,
+				  .a_as = p->a_as } };
 	struct cpu_gemm_config first;
 
-	cpu_gemm_plan(&s.g, level, &first);
+	if (level == cpu_gemm_level())
+		cpu_gemm_default(&s.g, &first);
+	else
+		cpu_gemm_plan(&s.g, level, &first);
 	add_config(&s, &first);
+	add_units(&s, level);
 	if (level == CPU_AMX_LEVEL) {
 		add_amx(&s, CPU_GEMM_NORMAL);
 		add_amx(&s, CPU_GEMM_SWAPPED);

@@ -4,6 +4,7 @@
  */
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -20,6 +21,8 @@ struct cpu_trial {
 	struct cpu_gemm_scratch *scratch;
 	size_t n_rows, n_columns;
 	size_t row[LOOK_ROWS], column[LOOK_COLUMNS];
+	struct cpu_gemm_ints ints; /* B, where it is of integers, which are */
+	void *b;		   /* there */
 	double wanted[LOOK_ROWS][LOOK_COLUMNS], bound[LOOK_ROWS][LOOK_COLUMNS];
 };
 
@@ -32,14 +35,46 @@ static double draw_normal(uint64_t *seed)
 	return sqrt(-2 * log(a)) * cos(2 * 3.14159265358979323846 * b);
 }
 
+enum { GROUP = 32 };
+
+/* Integers have their scales behind them. */
 static size_t operand_bytes(enum cpu_gemm_type type, size_t n)
 {
-	return (n * (type == CPU_GEMM_F32 ? 4 : 2) + 64) / 64 * 64;
+	switch (type) {
+	case CPU_GEMM_F32:
+		n *= 4;
+		break;
+	case CPU_GEMM_INT8:
+	case CPU_GEMM_INT4:
+		n = n / (type == CPU_GEMM_INT4 ? 2 : 1) + n / GROUP * 2;
+		break;
+	default:
+		n *= 2;
+	}
+	return (n + 64) / 64 * 64;
+}
+
+/* Groups of integers of any size, with scales about 1 / 64. */
+static void fill_ints(uint8_t *p, enum cpu_gemm_type type, size_t n,
+		      uint64_t *seed)
+{
+	size_t bytes = n / (type == CPU_GEMM_INT4 ? 2 : 1);
+
+	for (size_t i = 0; i < bytes; i++)
+		p[i] = (uint8_t)random_next(seed);
+	for (size_t i = 0; i < n / GROUP; i++) {
+		uint16_t h = (uint16_t)(0x2400 + random_next(seed) % 0x400);
+		memcpy(p + bytes + 2 * i, &h, sizeof(h));
+	}
 }
 
 static void fill_operand(void *p, enum cpu_gemm_type type, size_t n,
 			 uint64_t *seed)
 {
+	if (type >= CPU_GEMM_MADE) {
+		fill_ints(p, type, n, seed);
+		return;
+	}
 	for (size_t i = 0; i < n; i++) {
 		double v = draw_normal(seed);
 		if (type == CPU_GEMM_F32)
@@ -84,8 +119,20 @@ static void fill_operands(struct cpu_gemm *g, uint64_t *seed)
 static double b_at(const struct cpu_gemm *g, size_t k, size_t j)
 {
 	size_t i = g->b_by_n ? j * g->ldb + k : k * g->ldb + j;
+	const struct cpu_gemm_ints *m = g->b;
+	const uint8_t *q;
+	uint16_t h;
 
 	switch (g->b_type) {
+	case CPU_GEMM_INT8:
+	case CPU_GEMM_INT4:
+		q = m->q + j * m->q_row + k / GROUP * m->q_group;
+		memcpy(&h, m->scale + j * m->scale_row +
+			   k / GROUP * m->scale_group, sizeof(h));
+		k %= GROUP;
+		return float_value(h, 5, 10) *
+		       (g->b_type == CPU_GEMM_INT8 ? (int8_t)q[k] :
+			k < 16 ? (q[k] & 15) - 8 : (q[k - 16] >> 4) - 8);
 	case CPU_GEMM_F16:
 		return float_value(((const uint16_t *)g->b)[i], 5, 10);
 	case CPU_GEMM_BF16:
@@ -106,19 +153,50 @@ static size_t choose_lines(size_t n, size_t most, size_t *at, uint64_t *seed)
 	return n < most ? n : most;
 }
 
+/* What rounding a value of A may change in it, at most. */
+static double rounding(const struct cpu_gemm *g, const float *a, size_t k)
+{
+	double most = 0;
+
+	if (g->a_as != CPU_GEMM_INT8)
+		return g->a_as == CPU_GEMM_BF16 ? fabs(a[k]) * 0x1p-8 : 0;
+	for (size_t i = k / GROUP * GROUP; i < g->k && i < k / GROUP * GROUP +
+							       GROUP; i++)
+		most = fmax(most, fabs(a[i]));
+	return most / 254;
+}
+
 static void compute_reference(struct cpu_trial *t, size_t i, size_t j)
 {
 	const struct cpu_gemm *g = &t->g;
-	double sum = 0, size = 0;
+	const float *a = g->a + t->row[i] * g->lda;
+	double sum = 0, size = 0, rounded = 0;
 
 	for (size_t k = 0; k < g->k; k++) {
-		double v = (double)g->a[t->row[i] * g->lda + k] *
-			   b_at(g, k, t->column[j]);
+		double b = b_at(g, k, t->column[j]), v = (double)a[k] * b;
+		double r = rounding(g, a, k) * b;
 		sum += v;
 		size += v * v;
+		rounded += r * r;
 	}
 	t->wanted[i][j] = sum;
-	t->bound[i][j] = 4 * 0x1p-23 * sqrt((double)g->k) * sqrt(size) + 1e-37;
+	t->bound[i][j] = 4 * 0x1p-23 * sqrt((double)g->k) * sqrt(size) +
+			  4 * sqrt(rounded) + 1e-37;
+}
+
+static void ints_init(struct cpu_trial *t)
+{
+	struct cpu_gemm *g = &t->g;
+	size_t bytes = g->b_type == CPU_GEMM_INT4 ? GROUP / 2 : GROUP;
+	size_t groups = g->k / GROUP;
+	uint8_t *q = (void *)(uintptr_t)g->b;
+
+	if (g->b_type < CPU_GEMM_MADE)
+		return;
+	t->ints = (struct cpu_gemm_ints){ q, q + g->n * groups * bytes,
+					  groups * bytes, bytes, groups * 2, 2 };
+	t->b = q;
+	g->b = &t->ints;
 }
 
 struct cpu_trial *cpu_trial_new(const struct cpu_problem *p,
@@ -136,7 +214,8 @@ struct cpu_trial *cpu_trial_new(const struct cpu_problem *p,
 				.ldb = p->b_by_n ? p->k : p->n,
 				.ldc = p->n,
 				.b_type = p->b_type,
-				.b_by_n = p->b_by_n };
+				.b_by_n = p->b_by_n,
+				.a_as = p->a_as };
 	t->n_threads = threads;
 	t->scratch = xcalloc(threads, sizeof(*t->scratch));
 	t->threads = threads_new(threads, e);
@@ -145,6 +224,7 @@ struct cpu_trial *cpu_trial_new(const struct cpu_problem *p,
 		return NULL;
 	}
 	fill_operands(g, &seed);
+	ints_init(t);
 	t->n_rows = choose_lines(p->m, LOOK_ROWS, t->row, &seed);
 	t->n_columns = choose_lines(p->n, LOOK_COLUMNS, t->column, &seed);
 	for (size_t i = 0; i < t->n_rows; i++)
@@ -162,7 +242,7 @@ void cpu_trial_free(struct cpu_trial *t)
 		cpu_gemm_scratch_fini(&t->scratch[i]);
 	free(t->scratch);
 	free((void *)(uintptr_t)t->g.a);
-	free((void *)(uintptr_t)t->g.b);
+	free(t->b ? t->b : (void *)(uintptr_t)t->g.b);
 	free(t->g.c);
 	free(t);
 }

@@ -17,6 +17,7 @@ struct cpu_problem {
 	size_t m, n, k;
 	enum cpu_gemm_type b_type;
 	bool b_by_n;
+	enum cpu_gemm_type a_as; /* what A may be rounded to */
 };
 
 #define CPU_GEMM_TEXT 80
@@ -26,12 +27,13 @@ void cpu_gemm_config_name(const struct cpu_gemm_config *c,
 			  char out[CPU_GEMM_TEXT]);
 bool cpu_gemm_config_parse(const char *s, struct cpu_gemm_config *c,
 			   struct err *e);
-/* "f32*bf16[n][k]": what of a problem is not its size. */
+/* "f32*bf16[n][k]", "int8*int4[n][k]": what of a problem is not its size. */
 void cpu_problem_op(const struct cpu_problem *p, char out[CPU_GEMM_TEXT]);
 
 /*
- * Fills out[cap] with legal configurations of a level, each once, the default
- * first; returns how many there are, at most `cap`.
+ * Fills out[cap] with legal configurations of a level and of the units that go
+ * with it, each once, the default first; returns how many there are, at most
+ * `cap`.
  */
 size_t cpu_gemm_candidates(const struct cpu_problem *p, unsigned level,
 			   struct cpu_gemm_config *out, size_t cap);
@@ -53,8 +55,9 @@ void cpu_trial_run(struct cpu_trial *t, const struct cpu_gemm_config *c);
 float *cpu_trial_c(struct cpu_trial *t);
 /*
  * The largest error of what is in C, as a share of what is allowed, which is
- * 4 sqrt(k) 2^-23 times the norm of an element's products; INFINITY for NaN.
- * *compared counts elements.
+ * 4 sqrt(k) 2^-23 times the norm of an element's products, and 4 times the norm
+ * of what rounding A and B may change in each; INFINITY for NaN.  *compared
+ * counts elements.
  */
 double cpu_trial_worst(const struct cpu_trial *t, size_t *compared);
 /* Seconds of one run in a sample of at least a millisecond. */

@@ -32,6 +32,8 @@ static void names(void)
 	is_u64(c.depth, 512, "its depth");
 	cpu_gemm_config_name(&c, again);
 	is_str(again, text, "and printed again");
+	ok(cpu_gemm_config_parse("normal vnni 4x3 kc12 depth12 nc1", &c, &e) &&
+	   c.level == CPU_LEVEL_VNNI, "a unit is read");
 	for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
 		ok(!cpu_gemm_config_parse(bad[i], &c, &e),
 		   "\"%s\" is refused", bad[i]);
@@ -39,9 +41,9 @@ static void names(void)
 
 /* Every candidate for a shape is right: first, last and some elements. */
 static void candidates(size_t m, size_t n, size_t k, enum cpu_gemm_type type,
-		       bool by_n, unsigned level)
+		       bool by_n, unsigned level, enum cpu_gemm_type as)
 {
-	const struct cpu_problem p = { m, n, k, type, by_n };
+	const struct cpu_problem p = { m, n, k, type, by_n, as };
 	struct cpu_gemm_config *c = xcalloc(CAP, sizeof(*c));
 	size_t count = cpu_gemm_candidates(&p, level, c, CAP), same = 0;
 	size_t wrong = 0, compared;
@@ -70,7 +72,8 @@ static void candidates(size_t m, size_t n, size_t k, enum cpu_gemm_type type,
 /* What the check must not let pass. */
 static void mutants(void)
 {
-	const struct cpu_problem p = { 40, 70, 300, CPU_GEMM_BF16, true };
+	const struct cpu_problem p = { 40, 70, 300, CPU_GEMM_BF16, true,
+				       CPU_GEMM_F32 };
 	struct err e = { 0 };
 	struct cpu_trial *t = cpu_trial_new(&p, 1, 3, &e);
 	float *c = cpu_trial_c(t), keep;
@@ -134,6 +137,10 @@ static void select_from(const char *db, const char *config)
 		{ 130, 200, 256, CPU_GEMM_BF16, CPU_DEFAULT, "farther" },
 		{ 64, 100, 256, CPU_GEMM_F16, CPU_DEFAULT, "another type" },
 	};
+	const struct cpu_gemm rounds = { .m = 64, .n = 100, .k = 256,
+					 .b_by_n = true,
+					 .b_type = CPU_GEMM_BF16,
+					 .a_as = CPU_GEMM_BF16 };
 	struct err e = { 0 };
 	struct cpu_table *t = cpu_table_open(db, 1, &e);
 	struct cpu_table *other = cpu_table_open(db, 2, &e);
@@ -152,6 +159,8 @@ static void select_from(const char *db, const char *config)
 		is_u64(cpu_select(other, &g, &c), CPU_DEFAULT,
 		       "other threads, no row: %s", want[i].name);
 	}
+	is_u64(cpu_select(t, &rounds, &c), CPU_DEFAULT,
+	       "not for an A that may be rounded");
 	const struct cpu_gemm same = { .m = 64, .n = 100, .k = 256,
 				       .b_by_n = true,
 				       .b_type = CPU_GEMM_BF16 };
@@ -169,7 +178,8 @@ static void select_from(const char *db, const char *config)
 
 static void stored(void)
 {
-	const struct cpu_problem p = { 64, 100, 256, CPU_GEMM_BF16, true };
+	const struct cpu_problem p = { 64, 100, 256, CPU_GEMM_BF16, true,
+				       CPU_GEMM_F32 };
 	char db[] = "/tmp/t0-host-tune-XXXXXX";
 	struct cpu_outcome one, two;
 	volatile int stop = 1;
@@ -212,9 +222,18 @@ int main(void)
 			skip("no level %u here", level);
 			continue;
 		}
-		candidates(33, 61, 530, CPU_GEMM_F32, false, level);
-		candidates(21, 75, 600, CPU_GEMM_BF16, true, level);
-		candidates(70, 35, 270, CPU_GEMM_F16, true, level);
+		candidates(33, 61, 530, CPU_GEMM_F32, false, level,
+			   CPU_GEMM_F32);
+		candidates(21, 75, 600, CPU_GEMM_BF16, true, level,
+			   CPU_GEMM_F32);
+		candidates(70, 35, 270, CPU_GEMM_F16, true, level,
+			   CPU_GEMM_F32);
+		candidates(21, 75, 320, CPU_GEMM_BF16, true, level,
+			   CPU_GEMM_BF16);
+		candidates(21, 75, 320, CPU_GEMM_INT8, true, level,
+			   CPU_GEMM_INT8);
+		candidates(9, 35, 96, CPU_GEMM_INT4, true, level,
+			   CPU_GEMM_INT8);
 	}
 	mutants();
 	stored();

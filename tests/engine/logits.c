@@ -498,7 +498,8 @@ static void test_tuned(const char *db)
 	double *want = ref_logits(&r, ids, N);
 	struct qwen_model m = open_model(dir, false, 0);
 	struct cpu_problem p = { N, m.layer[0].down.rows,
-				 m.layer[0].down.cols, CPU_GEMM_F32, true };
+				 m.layer[0].down.cols, CPU_GEMM_F32, true,
+				 CPU_GEMM_F32 };
 	qwen_model_close(&m);
 	double before = run_tuned(want);
 	ok(cpu_tune(&o, &p, 1, &out, &e) && out.found, "a product is tuned");
