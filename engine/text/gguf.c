@@ -163,7 +163,7 @@ struct qwen_tokenizer *qwen_gguf_tokenizer_load(const char *path,
 		return NULL;
 	if (qwen_gguf_tokenizer(&g, &json, e)) {
 		buf_addc(&json, '\0');
-		t = qwen_tokenizer_parse(
+		t = qwen_tokenizer_get(
 			&(struct qwen_source){ .json = json.data }, e);
 	}
 	if (!t)

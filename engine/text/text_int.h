@@ -33,7 +33,18 @@ struct qwen_tokenizer {
 	uint32_t n_added, cap_added;
 	bool added_first[256]; /* a byte that an added token begins with */
 	pcre2_code *split;
+	void *map; /* or NULL: the file that holds bytes and merges */
+	size_t map_bytes;
 };
+
+/* tokenizer.c: sets t->split. */
+bool qwen_split_compile(struct qwen_tokenizer *t, struct err *e);
+/*
+ * tokenizer_cache.c: qwen_tokenizer_parse(), or what came of it before; of texts
+ * that are long.
+ */
+struct qwen_tokenizer *qwen_tokenizer_get(const struct qwen_source *s,
+					  struct err *e);
 
 /* tokenizer.c: the letter (UTF-8) that stands for a byte in the files. */
 void qwen_letters(char of[256][3]);

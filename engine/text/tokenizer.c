@@ -4,6 +4,7 @@
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 #include <xxhash.h>
 
@@ -417,7 +418,7 @@ static int longest_first(const void *a, const void *b, void *ctx)
 
 /* ---- the whole ---- */
 
-static bool split_compile(struct qwen_tokenizer *t, struct err *e)
+bool qwen_split_compile(struct qwen_tokenizer *t, struct err *e)
 {
 	PCRE2_SIZE at;
 	int code;
@@ -531,7 +532,7 @@ struct qwen_tokenizer *qwen_tokenizer_parse(const struct qwen_source *s,
 
 	letters_init(b.byte_of);
 	ok = (s->json ? parse_json(&b, s->json, e) : parse_files(&b, s, e)) &&
-	     split_compile(t, e);
+	     qwen_split_compile(t, e);
 	free(b.slot);
 	buf_fini(&b.text);
 	if (!ok) {
@@ -576,7 +577,7 @@ struct qwen_tokenizer *qwen_tokenizer_load(const char *dir, struct err *e)
 	      read_one(&mem, dir, "added_tokens.json", false, &s.added, e) &&
 	      read_one(&mem, dir, "tokenizer_config.json", false, &s.config,
 		       e)))) {
-		t = qwen_tokenizer_parse(&s, e);
+		t = qwen_tokenizer_get(&s, e);
 		if (!t)
 			err_wrap(e, "%s", dir);
 	}
@@ -590,7 +591,10 @@ void qwen_tokenizer_free(struct qwen_tokenizer *t)
 		return;
 	pcre2_code_free(t->split);
 	free(t->token);
-	free(t->merge);
+	if (t->map)
+		munmap(t->map, t->map_bytes);
+	else
+		free(t->merge);
 	free(t->added);
 	arena_fini(&t->mem);
 	free(t);

@@ -89,4 +89,33 @@ while IFS='	' read -r text ids; do
 done <"$tmp/plain"
 ok 'there are published ones' [ $all -gt 5 ]
 is $same $all 'all are equal'
+# ---- tables of a long file are kept in the cache ----
+cp -r "$m" "$tmp/long"
+head -c 20000 /dev/zero | tr '\0' ' ' >>"$tmp/long/tokenizer.json"
+T0_CACHE=$tmp/tables
+export T0_CACHE
+long() { "$q" tokenize -q -m "$tmp/long" "$tmp/text"; }
+exits 0 'a long file' long
+ok 'gives the same ids' cmp -s "$tmp/out" "$tmp/ids"
+set -- "$tmp/tables"/tokenizer-*
+is "$#" 1 'and leaves its tables'
+cp "$1" "$tmp/good"
+exits 0 'which are read' long
+ok 'as they were' cmp -s "$tmp/out" "$tmp/ids"
+size=$(wc -c <"$1")
+for at in 0 8 40 60 1500 $((size / 2)) $((size - 1)); do
+	perl -e 'open(F, "+<", $ARGV[0]); seek(F, $ARGV[1], 0); read(F, $c, 1);
+		seek(F, $ARGV[1], 0); print F chr(ord($c) ^ 64)' "$1" "$at"
+	exits 0 "tables with another byte at $at of $size" long
+	ok "are not taken: $at" cmp -s "$tmp/out" "$tmp/ids"
+	ok "and made anew: $at" cmp -s "$1" "$tmp/good"
+done
+head -c 1000 "$tmp/good" >"$1"
+exits 0 'tables that were cut' long
+ok 'are none' cmp -s "$tmp/out" "$tmp/ids"
+T0_CACHE=/dev/null/none
+exits 0 'a cache that cannot be' long
+ok 'is none' cmp -s "$tmp/out" "$tmp/ids"
+unset T0_CACHE
+
 plan_done
