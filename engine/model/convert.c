@@ -379,8 +379,11 @@ static bool words_put(struct conversion *c, struct qwen_gguf_out *o,
 	const char *from = c->how->from, *text = NULL;
 	struct qwen_gguf g;
 
-	if (!qwen_tokenizer_there(from))
+	if (!qwen_tokenizer_there(from)) { /* others must be told so */
+		qwen_gguf_put_text(o, "tokenizer.ggml.model", "no_vocab");
+		qwen_gguf_put_int(o, "qwen3.vocab_size", c->config.vocab);
 		return true;
+	}
 	struct qwen_tokenizer *t = qwen_tokenizer_load(from, e);
 	if (!t)
 		return false;
