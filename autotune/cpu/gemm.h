@@ -174,6 +174,11 @@ bool cpu_gemm_has(unsigned level);
  * units behind it, "v4+bf16"; where it is not set, all that there are.
  */
 bool cpu_gemm_may(unsigned level);
+/*
+ * The best of all that there may be for a B of a type, whatever A may be rounded
+ * to: what a product's speed is a share of.
+ */
+unsigned cpu_gemm_best(enum cpu_gemm_type b_type);
 /* "AVX2", "AMX, f32 as bf16 parts": what computes at a level. */
 const char *cpu_gemm_unit(unsigned level);
 /* A good configuration for the shape, without having measured. */
@@ -213,6 +218,11 @@ void cpu_gemm_list_part(const struct cpu_gemm *g, size_t n,
  * them, of f32 and f32 6, a coarse one 3.
  */
 double cpu_amx_flop(uint64_t rounds);
+/*
+ * The same of any level that there is: so many rounds of its multiply-adds in
+ * registers; returns how many FLOP.
+ */
+double cpu_gemm_spin(unsigned level, uint64_t rounds);
 /* All shares; `s` is [threads_count(t)], or of one where t is NULL. */
 void cpu_gemm(const struct cpu_gemm *g, struct cpu_gemm_scratch *s,
 	      struct threads *t);

@@ -224,6 +224,10 @@ void cpu_amx_part(const struct cpu_gemm *g, size_t n,
 
 /* ------------------------------------------------------- gemm_plan.c ---- */
 
+/* cpu_gemm_spin() of units of a level of x86-64. */
+double cpu_gemm_spin_v2(unsigned level, uint64_t rounds);
+double cpu_gemm_spin_v3(unsigned level, uint64_t rounds);
+double cpu_gemm_spin_v4(unsigned level, uint64_t rounds);
 /* The VNNI of AVX, where that of AVX-512 needs not be. */
 bool cpu_has_avx_vnni(void);
 

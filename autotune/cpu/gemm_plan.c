@@ -112,6 +112,38 @@ unsigned cpu_gemm_rows_max(unsigned level, unsigned vecs)
 	return cpu_gemm_kernels(level)->rows[vecs - 1];
 }
 
+unsigned cpu_gemm_best(enum cpu_gemm_type b_type)
+{
+	const unsigned plain = (unsigned)cpu_level("T0_HOST_SIMD");
+
+	if (b_type == CPU_GEMM_BF16 || b_type >= CPU_GEMM_MADE) {
+		if (cpu_gemm_may(CPU_LEVEL_AMX))
+			return CPU_LEVEL_AMX;
+	}
+	if (b_type == CPU_GEMM_BF16 && cpu_gemm_may(CPU_LEVEL_BF16))
+		return CPU_LEVEL_BF16;
+	for (unsigned i = CPU_LEVEL_VNNI; i < CPU_LEVELS; i++)
+		if (b_type >= CPU_GEMM_MADE && cpu_gemm_may(i))
+			return i;
+	return plain;
+}
+
+double cpu_gemm_spin(unsigned level, uint64_t rounds)
+{
+	switch (level) {
+	case CPU_LEVEL_AMX:
+		return cpu_amx_flop(rounds);
+	case 2:
+		return cpu_gemm_spin_v2(level, rounds);
+	case 3:
+	case CPU_LEVEL_AVX_VNNI:
+	case CPU_LEVEL_BYTES:
+		return cpu_gemm_spin_v3(level, rounds);
+	default:
+		return cpu_gemm_spin_v4(level, rounds);
+	}
+}
+
 /* ---- what can be done ---- */
 
 /* A tile of AMX holds all of what it sums up; there is no smaller step. */

@@ -204,31 +204,31 @@ static bool self_check(struct qwen_bench *b, struct err *e)
 	return ok;
 }
 
-/* Where the limit is a median of so many, taken behind each sample. */
-enum { LIMIT_READS = 3 };
-
-static double limit_now(struct qwen_bench *b,
-			double (*limit)(struct qwen_roofline *p))
+/* What memory gives, or the unit of the weights' products, right now. */
+static double limit_now(struct qwen_bench *b, bool prefill)
 {
-	double v[LIMIT_READS];
-
-	for (int i = 0; i < LIMIT_READS; i++)
-		v[i] = limit(b->peak);
-	return res_median(v, LIMIT_READS).value;
+	return prefill ? qwen_roofline_product(b->peak,
+					       b->s.model.layer[0].q.type) :
+			 qwen_roofline_read(b->peak);
 }
 
-/* Fills the case's samples; what is measured with each is its limit. */
+/*
+ * Fills the case's samples.  Each stands between two samples of its limit, so
+ * that what disturbs the machine for longer disturbs all three: what they took
+ * together is what the limit would have taken.
+ */
 static bool measure_case(struct qwen_bench *b, struct qwen_case *k,
-		    double (*limit)(struct qwen_roofline *p), struct err *e)
+			 bool prefill, struct err *e)
 {
 	for (; b->finished < b->c->samples; b->finished++) {
 		const uint64_t i = b->finished;
 		if (*b->c->stop)
 			return err_set(e, ERR_STOPPED, "between samples");
+		double before = limit_now(b, prefill);
 		if (!qwen_bench_sample(b, k, &k->seconds[i], e))
 			return false;
 		k->speed[i] = (double)k->tokens * k->width / k->seconds[i];
-		k->limit[i] = limit_now(b, limit);
+		k->limit[i] = 2 / (1 / before + 1 / limit_now(b, prefill));
 	}
 	return true;
 }
@@ -249,8 +249,7 @@ static bool bench_case(struct qwen_bench *b, const char *phase, uint64_t tokens,
 		ok = qwen_bench_sample(b, &k, &seconds, e);
 	else if (b->c->fresh) /* whose text is not seen: it is from here */
 		ok = qwen_bench_once(b, &k, &seconds, e);
-	ok = ok && measure_case(b, &k,
-			   prefill ? qwen_roofline_fma : qwen_roofline_read, e);
+	ok = ok && measure_case(b, &k, prefill, e);
 	/* A signal keeps the samples that are finished. */
 	if (ok)
 		ok = qwen_bench_store(b, &k, e);
@@ -328,7 +327,8 @@ bool qwen_cmd_bench(struct cmd *r, struct err *e)
 	if (!qwen_session_open(&b.s, c, QWEN_WORDS_IF_THERE, e))
 		return false;
 	table_init(&b.t, "phase,#tokens,#batch,#tokens_per_s,#first_token_s,"
-			 "#percent_of_limit,#samples,limit,#depth,activations");
+			 "#percent_of_limit,#samples,limit,#depth,activations,"
+			 "#percent_lo,#percent_hi");
 	ok = sweeps_read(&b, e) && inputs_make(&b, e) &&
 	     (c->one ? one_sample(&b, e) : run_bench(&b, e));
 	table_fini(&b.t);

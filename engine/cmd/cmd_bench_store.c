@@ -2,6 +2,7 @@
  * engine/cmd/cmd_bench_store.c - what bench measured, into the database.
  */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 
@@ -163,15 +164,15 @@ static void limit_name(const struct qwen_bench *b, const char *phase,
 	if (strcmp(phase, "prefill") != 0)
 		snprintf(out, 80, "reads of memory");
 	else if (b->s.model.backend != &qwen_cpu)
-		snprintf(out, 80, "the host's FMA in f32");
+		snprintf(out, 80, "the host's unit");
 	else
-		snprintf(out, 80, "FMA in f32; products in %s",
-			 cpu_gemm_unit(cpu_gemm_level()));
+		snprintf(out, 80, "%s",
+			 qwen_roofline_unit(b->s.model.layer[0].q.type));
 }
 
 /* One line: speed, and what share of its limit that is. */
 static void add_row(struct qwen_bench *b, const struct qwen_case *k,
-		    double speed, double first, double share)
+		    double speed, double first, struct res_interval share)
 {
 	char limit[80];
 
@@ -181,9 +182,13 @@ static void add_row(struct qwen_bench *b, const struct qwen_case *k,
 	table_cell(&b->t, 1, "%u", k->tokens);
 	table_cell(&b->t, 2, "%u", k->width);
 	table_cell(&b->t, 3, "%.3f", speed);
+	if (!isnan(share.lo)) {
+		table_cell(&b->t, 10, "%.1f", 100 * share.lo);
+		table_cell(&b->t, 11, "%.1f", 100 * share.hi);
+	}
 	if (!isnan(first))
 		table_cell(&b->t, 4, "%.4f", first);
-	table_cell(&b->t, 5, "%.1f", 100 * share);
+	table_cell(&b->t, 5, "%.1f", 100 * share.value);
 	table_cell(&b->t, 6, "%llu", (unsigned long long)b->finished);
 	table_cell(&b->t, 7, "%s", limit);
 	table_cell(&b->t, 8, "%u", k->depth);
@@ -203,21 +208,29 @@ static bool case_of(struct qwen_bench *b, const struct qwen_case *k,
 			   id, e);
 }
 
-/* Stores speed and limit; `work` is what one token takes of the limit. */
+/*
+ * Stores speed and limit; `work` is what one token takes of the limit.  The
+ * share is the median of those of the samples, each with its own limit.
+ */
 static bool store_speed(struct qwen_bench *b, const struct qwen_case *k,
 			int64_t id, const char *metric, const char *unit,
-			double work, double *rate, double *share, struct err *e)
+			double work, double *rate, struct res_interval *share,
+			struct err *e)
 {
-	double limit;
+	double *v = xcalloc(b->finished + 1, sizeof(*v)), limit;
+	bool ok;
 
-	if (!store_samples(b, id, "speed", "token/s", k->speed, RES_HIGHER,
-			   rate, e) ||
-	    !store_samples(b, id, metric, unit, k->limit, RES_HIGHER, &limit,
-			   e))
-		return false;
-	*share = *rate * work / limit;
-	return store_derived(b, id, "share_of_limit", "1", *share, RES_HIGHER,
-			     e);
+	for (size_t i = 0; i < b->finished; i++)
+		v[i] = k->speed[i] * work / k->limit[i];
+	*share = res_median(v, b->finished);
+	ok = store_samples(b, id, "speed", "token/s", k->speed, RES_HIGHER,
+			   rate, e) &&
+	     store_samples(b, id, metric, unit, k->limit, RES_HIGHER, &limit,
+			   e) &&
+	     store_samples(b, id, "share_of_limit", "1", v, RES_HIGHER, &limit,
+			   e);
+	free(v);
+	return ok;
 }
 
 static bool store_prefill(struct qwen_bench *b, const struct qwen_case *k,
@@ -227,9 +240,10 @@ static bool store_prefill(struct qwen_bench *b, const struct qwen_case *k,
 	double work = (qwen_config_flop(m, k->depth + k->tokens) -
 		       qwen_config_flop(m, k->depth) +
 		       qwen_config_flop(m, 0)) / k->tokens;
-	double rate, share, first;
+	struct res_interval share;
+	double rate, first;
 
-	if (!store_speed(b, k, id, "fma_limit", "FLOP/s", work, &rate, &share,
+	if (!store_speed(b, k, id, "product_limit", "FLOP/s", work, &rate, &share,
 			 e) ||
 	    !store_samples(b, id, "first_token", "s", k->seconds, RES_LOWER,
 			   &first, e) ||
@@ -269,7 +283,8 @@ static bool store_decode(struct qwen_bench *b, const struct qwen_case *k,
 {
 	double weights = (double)b->s.model.token_bytes;
 	double cache = cache_bytes(b, k), work = (weights + cache) / k->width;
-	double rate, share;
+	struct res_interval share;
+	double rate;
 
 	if (!store_speed(b, k, id, "read_limit", "B/s", work, &rate, &share,
 			 e) ||

@@ -53,13 +53,15 @@ void qwen_roofline_free(struct qwen_roofline *p);
  * threads reach together, not twice what the slower one does.
  */
 double qwen_roofline_read(struct qwen_roofline *p);
-/* FLOP/s of all threads, over some 20 ms. */
-double qwen_roofline_fma(struct qwen_roofline *p);
 /*
- * FLOP/s of all threads in bf16 tiles of AMX, 0 where prompts are not computed
- * with it.  Products of f32 take several: cpu_amx_flop().
+ * FLOP/s of all threads, over some 20 ms, by the best unit that this processor
+ * has for products with weights of a type, whatever activations are rounded to:
+ * AMX (by its bf16), AVX-512 BF16, VNNI, or else f32 multiply-adds; and its name.
  */
-double qwen_roofline_amx(struct qwen_roofline *p);
+double qwen_roofline_product(struct qwen_roofline *p, enum qwen_weights w);
+const char *qwen_roofline_unit(enum qwen_weights w);
+/* The same for f32: what training is a share of. */
+double qwen_roofline_fma(struct qwen_roofline *p);
 /* "2 streams, 768 and 3072 bytes ahead": of the two caches */
 const char *qwen_roofline_pattern(const struct qwen_roofline *p);
 

@@ -25,6 +25,7 @@ struct qwen_roofline {
 	struct pattern pattern;
 	char name[64];
 	uint64_t rounds; /* of the multiply-adds */
+	unsigned unit;	 /* that does them */
 	uint64_t *sum;	 /* [threads]: of what was read */
 	double *flop;	 /* [threads] */
 };
@@ -55,12 +56,12 @@ static void read_part(void *ctx, struct threads *t, unsigned thread)
 	p->sum[thread] = sum;
 }
 
-static void fma_part(void *ctx, struct threads *t, unsigned thread)
+static void spin_part(void *ctx, struct threads *t, unsigned thread)
 {
 	struct qwen_roofline *p = ctx;
 
 	(void)t;
-	p->flop[thread] = p->k->fma(p->rounds);
+	p->flop[thread] = cpu_gemm_spin(p->unit, p->rounds);
 }
 
 double qwen_roofline_read(struct qwen_roofline *p)
@@ -76,46 +77,45 @@ double qwen_roofline_read(struct qwen_roofline *p)
 	return (double)p->size_bytes / seconds;
 }
 
-static void amx_part(void *ctx, struct threads *t, unsigned thread)
-{
-	struct qwen_roofline *p = ctx;
-
-	(void)t;
-	p->flop[thread] = cpu_amx_flop(p->rounds);
-}
-
-typedef void part_fn(void *ctx, struct threads *t, unsigned thread);
-
-static double flop_once(struct qwen_roofline *p, part_fn *part, double *seconds)
+static double flop_once(struct qwen_roofline *p, double *seconds)
 {
 	double flop = 0;
 	uint64_t from = time_mono_ns();
 
-	threads_run(p->t, part, p);
+	threads_run(p->t, spin_part, p);
 	*seconds = (double)(time_mono_ns() - from) * 1e-9;
 	for (unsigned i = 0; i < threads_count(p->t); i++)
 		flop += p->flop[i];
 	return flop / *seconds;
 }
 
-static double flop_rate(struct qwen_roofline *p, part_fn *part)
+static unsigned unit_of(enum qwen_weights w)
 {
-	double seconds, rate = flop_once(p, part, &seconds);
+	return cpu_gemm_best(w == QWEN_W_F32  ? CPU_GEMM_F32 :
+			     w == QWEN_W_F16  ? CPU_GEMM_F16 :
+			     w == QWEN_W_BF16 ? CPU_GEMM_BF16 :
+						CPU_GEMM_INT8);
+}
 
-	for (; seconds < 0.01; rate = flop_once(p, part, &seconds))
+const char *qwen_roofline_unit(enum qwen_weights w)
+{
+	return cpu_gemm_unit(unit_of(w));
+}
+
+double qwen_roofline_product(struct qwen_roofline *p, enum qwen_weights w)
+{
+	double seconds, rate;
+
+	p->unit = unit_of(w);
+	rate = flop_once(p, &seconds);
+	for (; seconds < 0.01; rate = flop_once(p, &seconds))
 		p->rounds *= 2;
 	return rate;
 }
 
 double qwen_roofline_fma(struct qwen_roofline *p)
 {
-	return flop_rate(p, fma_part);
-}
-
-double qwen_roofline_amx(struct qwen_roofline *p)
-{
-	/* Levels up to 4 are those of x86-64. */
-	return cpu_gemm_level() > 4 ? flop_rate(p, amx_part) : 0;
+	return qwen_roofline_product(p, QWEN_W_F32);
 }
 
 /* Bytes ahead into the first cache, and into the second. */

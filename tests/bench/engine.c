@@ -1,7 +1,7 @@
 /*
  * How fast the engine runs a model of the 0.6B shape: decoding as a share of
- * the memory bandwidth, a prompt of 512 as a share of the multiply-adds that
- * the same threads reach, both measured in turn with what is compared with
+ * the memory bandwidth, a prompt of 512 as a share of what the best unit for the
+ * weights' type does with the same threads, both measured in turn with what is compared with
  * them.
  *
  *	tests/bench/engine [MODEL [WEIGHTS [THREADS [decode|prefill]]]]
@@ -118,17 +118,9 @@ static void report_line(struct bench_engine *b, const char *what,
 }
 
 /* What the share of a prompt is a share of, and what its products run on. */
-static void products_line(struct qwen_roofline *peak)
+static void products_line(enum qwen_weights w)
 {
-	double amx = qwen_roofline_amx(peak);
-
-	printf("      of the FMA peak in f32; products in %s",
-	       cpu_gemm_unit(cpu_gemm_level()));
-	if (amx > 0)
-		printf(", whose peak is %.0f GFLOP/s of bf16: 3 of them for "
-		       "one of f32 with bf16 or integers, 6 for one of f32",
-		       amx * 1e-9);
-	printf("\n");
+	printf("      of the peak of %s\n", qwen_roofline_unit(w));
 	fflush(stdout);
 }
 
@@ -158,13 +150,14 @@ static void bench_prefill(struct bench_engine *b, const struct qwen_model *m,
 		if (r < 0)
 			continue;
 		for (int i = 0; i < READS; i++)
-			v[i] = qwen_roofline_fma(peak);
+			v[i] = qwen_roofline_product(
+				peak, m->layer[0].q.type);
 		p.ours[r] = PREFILL / seconds;
 		p.limit[r] = res_median(v, READS).value;
 		p.work[r] = qwen_config_flop(&m->config, PREFILL) / PREFILL;
 	}
-	report_line(b, "prefill", &p, "FLOP/s", "GFLOP/s", "FMA peak");
-	products_line(peak);
+	report_line(b, "prefill", &p, "FLOP/s", "GFLOP/s", "unit's peak");
+	products_line(m->layer[0].q.type);
 }
 
 /* One phase, or both where none is named. */

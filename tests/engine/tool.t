@@ -72,7 +72,7 @@ has "$tmp/out" '"phase":"prefill","tokens":16' 'has prefill'
 has "$tmp/out" '"phase":"decode","tokens":4,"batch":2' 'and decode of two'
 has "$tmp/out" 'token/s' 'in tokens per second'
 has "$tmp/out" 'read_limit' 'beside what memory gives'
-has "$tmp/out" 'fma_limit' 'and what multiply-adds do'
+has "$tmp/out" 'product_limit' 'and what multiply-adds do'
 has "$tmp/out" 'peak_memory' 'and the peak of memory'
 # Keys and values of a position: 2 layers, 2 x 2 heads of 32.
 exits 0 'bench behind a filled cache' "$q" bench -q -m "$m" \
