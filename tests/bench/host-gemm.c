@@ -1,7 +1,8 @@
 /*
  * The host's GEMM against OpenBLAS and BLIS (bench-blas.h says how): f32,
  * square and of the shapes of Qwen3-0.6B (weights stored [n][k]), and with
- * weights of 16 bits.
+ * weights of 16 bits.  Then bf16, int8 and int4 by the units for them, where A
+ * is rounded, too, against oneDNN (onednn.h).
  *
  *	tests/bench/host-gemm [THREADS [M [v4|v3]]]
  *
@@ -11,6 +12,7 @@
  */
 #include "engine/weights/weights.h"
 #include "tests/bench/blas.h"
+#include "tests/bench/onednn.h"
 
 enum { ROUNDS = 11, MIN_NS = 4000000, FMA_ROUNDS = 20000 };
 enum { PEAK = BENCH_OWN, PLAIN };
@@ -97,30 +99,149 @@ static void shape(struct bench_rows *r, struct table *t, unsigned threads,
 	bench_fini(&b);
 }
 
+/* ---- by the unit of a type, against oneDNN ---- */
+
+/* B as integers of any size, as f32 values are not needed. */
+static void ints_init(struct bench *b, struct cpu_gemm_ints *m)
+{
+	const bool four = b->g.b_type == CPU_GEMM_INT4;
+	const size_t bytes = four ? 16 : 32, groups = b->g.k / 32;
+	uint8_t *q = bench_memory(b->g.n * groups * (bytes + 2));
+	uint64_t seed = 3;
+
+	for (size_t i = 0; i < b->g.n * groups * (bytes + 2); i++)
+		q[i] = (uint8_t)random_next(&seed) & 0x3f;
+	*m = (struct cpu_gemm_ints){ q + 2, q, groups * (bytes + 2), bytes + 2,
+				     groups * (bytes + 2), bytes + 2 };
+	b->g.b = m;
+}
+
+/* Turns of both, the faster of whom begins in half of them. */
+static void pair_turns(struct bench *b, const struct onednn_product *their)
+{
+	unsigned calls = 1 + (unsigned)((double)MIN_NS * 1e-9 /
+					bench_turn(b, BENCH_T0, 1));
+
+	for (unsigned i = 0; i < 2 * b->rounds; i++) {
+		int side = (int)((i ^ i / 2) % 2); /* 0 1 1 0 */
+		double from = bench_clock(b->n_threads);
+		for (unsigned k = 0; k < calls; k++)
+			if (side)
+				onednn_run(their);
+			else
+				bench_call(b, BENCH_T0);
+		b->time[side ? BENCH_OWN : BENCH_T0][i / 2] =
+			(bench_clock(b->n_threads) - from) / calls;
+	}
+}
+
+static void unit_shape(struct bench_rows *r, struct table *t,
+		       const struct onednn *d, unsigned threads,
+		       const struct cpu_problem *p)
+{
+	struct cpu_problem plain = *p;
+	struct onednn_product their;
+	struct cpu_gemm_ints ints;
+	const bool bytes = p->b_type >= CPU_GEMM_MADE;
+	struct bench b;
+
+	plain.b_type = bytes ? CPU_GEMM_F32 : p->b_type;
+	bench_init(&b, threads, &plain);
+	b.g.b_type = p->b_type;
+	b.g.a_as = p->a_as;
+	if (bytes)
+		ints_init(&b, &ints);
+	cpu_gemm_default(&b.g, &b.config);
+	b.rounds = bench_rounds(2 * ROUNDS);
+	if (d->set_threads)
+		d->set_threads((int)threads);
+	if (onednn_init(&their, d, bytes, b.g.a, b.wide, (long)p->m,
+			(long)p->n, (long)p->k)) {
+		pair_turns(&b, &their);
+		table_row(t);
+		table_cell(t, 0, "%zux%zux%zu", p->m, p->n, p->k);
+		table_cell(t, 1, "%s", bench_type_name[p->b_type]);
+		table_cell(t, 2, "%u", threads);
+		table_cell(t, 6, "%s", cpu_gemm_unit(b.config.level));
+		table_cell(t, 5, "%.1f", bench_flops(&b, BENCH_OWN) * 1e-9);
+		table_cell(t, 4, "%.1f", bench_report_side(r, &b, BENCH_T0) *
+						 1e-9);
+		struct res_interval x = bench_against(r, &b, BENCH_OWN,
+						      "oneDNN");
+		table_cell(t, 3, "%.3f %.3f-%.3f", x.value, x.lo, x.hi);
+	}
+	onednn_fini(&their);
+	bench_fini(&b);
+	if (bytes)
+		free((void *)(uintptr_t)ints.scale);
+}
+
+static bool units(struct bench_rows *r, const struct bench_args *a,
+		  struct err *e)
+{
+	static const size_t shape[][3] = {
+		{ 256, 256, 256 },    { 512, 512, 512 },
+		{ 1024, 1024, 1024 }, { 2048, 2048, 2048 },
+		{ 16, 3072, 1024 },   { 32, 3072, 1024 },
+		{ 64, 3072, 1024 },   { 128, 3072, 1024 },
+		{ 512, 3072, 1024 },  { 512, 1024, 3072 },
+	};
+	static const struct cpu_problem kind[] = {
+		{ .b_type = CPU_GEMM_BF16, .a_as = CPU_GEMM_BF16 },
+		{ .b_type = CPU_GEMM_INT8, .a_as = CPU_GEMM_INT8 },
+		{ .b_type = CPU_GEMM_INT4, .a_as = CPU_GEMM_INT8 },
+	};
+	struct onednn d;
+	struct table t;
+
+	if (!onednn_open(&d)) {
+		fprintf(stderr, "no oneDNN 2 here; libdnnl-dev has it\n");
+		return true;
+	}
+	table_init(&t, "shape,type,#threads,ratio and 95 %,#T0,#oneDNN,unit");
+	for (unsigned n = 1; n <= 2; n++)
+		for (size_t i = 0; i < ARRAY_SIZE(kind) * ARRAY_SIZE(shape);
+		     i++) {
+			struct cpu_problem p = kind[i / ARRAY_SIZE(shape)];
+			const size_t *s = shape[i % ARRAY_SIZE(shape)];
+			p.m = s[0];
+			p.n = s[1];
+			p.k = s[2];
+			p.b_by_n = true;
+			if ((!a->threads || a->threads == n) &&
+			    (!a->m || a->m == p.m))
+				unit_shape(r, &t, &d, n, &p);
+		}
+	printf("GFLOP/s at best; T0 rounds A, theirs is rounded before\n");
+	bool good = table_print(&t, TABLE_TEXT, stdout, e);
+	table_fini(&t);
+	return good;
+}
+
 int main(int argc, char **argv)
 {
 	static const struct cpu_problem problem[] = {
-		{ 256, 256, 256, CPU_GEMM_F32, false },
-		{ 512, 512, 512, CPU_GEMM_F32, false },
-		{ 1024, 1024, 1024, CPU_GEMM_F32, false },
-		{ 2048, 2048, 2048, CPU_GEMM_F32, false },
+		{ 256, 256, 256, CPU_GEMM_F32, false, 0 },
+		{ 512, 512, 512, CPU_GEMM_F32, false, 0 },
+		{ 1024, 1024, 1024, CPU_GEMM_F32, false, 0 },
+		{ 2048, 2048, 2048, CPU_GEMM_F32, false, 0 },
 		/* Fewer rows: tests/bench/host-thin. */
-		{ 16, 1024, 1024, CPU_GEMM_F32, true },
-		{ 16, 3072, 1024, CPU_GEMM_F32, true },
-		{ 16, 1024, 3072, CPU_GEMM_F32, true },
-		{ 16, 2048, 1024, CPU_GEMM_F32, true },
-		{ 128, 1024, 1024, CPU_GEMM_F32, true },
-		{ 128, 3072, 1024, CPU_GEMM_F32, true },
-		{ 128, 1024, 3072, CPU_GEMM_F32, true },
-		{ 128, 2048, 1024, CPU_GEMM_F32, true },
-		{ 16, 3072, 1024, CPU_GEMM_BF16, true },
-		{ 128, 3072, 1024, CPU_GEMM_BF16, true },
-		{ 512, 1024, 1024, CPU_GEMM_BF16, true },
-		{ 512, 3072, 1024, CPU_GEMM_BF16, true },
-		{ 512, 1024, 3072, CPU_GEMM_BF16, true },
-		{ 512, 2048, 1024, CPU_GEMM_BF16, true },
-		{ 512, 1024, 1024, CPU_GEMM_F16, true },
-		{ 512, 1024, 1024, CPU_GEMM_F32, true },
+		{ 16, 1024, 1024, CPU_GEMM_F32, true, 0 },
+		{ 16, 3072, 1024, CPU_GEMM_F32, true, 0 },
+		{ 16, 1024, 3072, CPU_GEMM_F32, true, 0 },
+		{ 16, 2048, 1024, CPU_GEMM_F32, true, 0 },
+		{ 128, 1024, 1024, CPU_GEMM_F32, true, 0 },
+		{ 128, 3072, 1024, CPU_GEMM_F32, true, 0 },
+		{ 128, 1024, 3072, CPU_GEMM_F32, true, 0 },
+		{ 128, 2048, 1024, CPU_GEMM_F32, true, 0 },
+		{ 16, 3072, 1024, CPU_GEMM_BF16, true, 0 },
+		{ 128, 3072, 1024, CPU_GEMM_BF16, true, 0 },
+		{ 512, 1024, 1024, CPU_GEMM_BF16, true, 0 },
+		{ 512, 3072, 1024, CPU_GEMM_BF16, true, 0 },
+		{ 512, 1024, 3072, CPU_GEMM_BF16, true, 0 },
+		{ 512, 2048, 1024, CPU_GEMM_BF16, true, 0 },
+		{ 512, 1024, 1024, CPU_GEMM_F16, true, 0 },
+		{ 512, 1024, 1024, CPU_GEMM_F32, true, 0 },
 	};
 	const struct bench_args a = bench_start(argc, argv);
 	struct bench_rows r;
@@ -136,7 +257,8 @@ int main(int argc, char **argv)
 			    (!a.m || a.m == problem[i].m))
 				shape(&r, &t, n, &problem[i]);
 	printf("bench-host-gemm: GFLOP/s at best; A and C are f32\n");
-	bool good = table_print(&t, TABLE_TEXT, stdout, &e);
+	bool good = table_print(&t, TABLE_TEXT, stdout, &e) &&
+		    units(&r, &a, &e);
 	table_fini(&t);
 	return bench_close(&r, good, &e);
 }

@@ -65,7 +65,8 @@ static void shape(struct bench_rows *r, struct table *t, unsigned threads,
 		  bool by_n)
 {
 	enum { READING = BENCH_COLUMN + BENCH_OWN };
-	const struct cpu_problem p = { m, weights[0], weights[1], type, by_n };
+	const struct cpu_problem p = { m, weights[0], weights[1], type, by_n,
+				       CPU_GEMM_F32 };
 	struct bench b;
 
 	bench_init(&b, threads, &p);
