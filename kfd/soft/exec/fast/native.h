@@ -124,10 +124,13 @@ void soft_host_store_mask(struct buf *code, struct soft_host_mem to, int k,
 
 /*
  * Jumps forward, to be placed by soft_host_here(): where the 16 bits of a mask
- * are not all 0; where a dword in memory is not -1; as flags are; always.
+ * are not all 0; where a dword in memory is not -1, or has some of
+ * the bits; as flags are; always.
  */
 enum soft_host_condition { SOFT_HOST_NOT_BELOW = 0x83, SOFT_HOST_ABOVE = 0x87 };
 size_t soft_host_jump_mask(struct buf *code, int k);
+size_t soft_host_jump_bits(struct buf *code, struct soft_host_mem m,
+			   uint32_t bits);
 size_t soft_host_jump_if(struct buf *code, enum soft_host_condition c);
 size_t soft_host_jump(struct buf *code);
 size_t soft_host_jump_not_ones(struct buf *code, struct soft_host_mem m);
@@ -198,6 +201,7 @@ struct soft_native_run {
 	struct soft_native_pair pair[SOFT_NATIVE_PAIRS];
 	unsigned now;
 	bool masked;
+	bool plain16; /* MODE says of halves what microops expect */
 	int half;     /* whose EXEC is in mask registers */
 	size_t first; /* microop at which an instruction with DPP begins, or 0 */
 	uint32_t lanes; /* that it writes */
@@ -267,7 +271,8 @@ enum {
 /* Constants in front of the code, which knows them by their offsets. */
 enum soft_native_constant {
 	SOFT_NATIVE_31, SOFT_NATIVE_24_BITS, SOFT_NATIVE_ONES, SOFT_NATIVE_SIGN,
-	SOFT_NATIVE_REST, SOFT_NATIVE_PADDING,
+	SOFT_NATIVE_REST, SOFT_NATIVE_LOW_HALF, SOFT_NATIVE_HIGH_HALF,
+	SOFT_NATIVE_TIE_BITS, SOFT_NATIVE_TIE, SOFT_NATIVE_BELOW_HALVES,
 	/* 32 offsets each: of one dword, two, four and eight. */
 	SOFT_NATIVE_LINE = 16,
 	/* Indices of 16 dwords: native_mem.c. */

@@ -99,10 +99,11 @@ void soft_host_op(struct buf *code, enum soft_host_op op, int d, int k, int s1,
 		  int s2, uint8_t imm)
 {
 	const struct host_inst *h = &host_inst[op];
-	int reg = modrm_reg(h, d);
+	const bool store = h->shape == STORE;
+	int reg = store ? s2 : modrm_reg(h, d), rm = store ? d : s2;
 
-	emit_evex(code, h, reg, s2, k, vvvv_reg(h, d, s1), false);
-	emit_byte(code, 0xc0 | (unsigned)(reg & 7) << 3 | (s2 & 7));
+	emit_evex(code, h, reg, rm, k, vvvv_reg(h, d, s1), false);
+	emit_byte(code, 0xc0 | (unsigned)(reg & 7) << 3 | (rm & 7));
 	if (has_imm(op))
 		emit_byte(code, imm);
 }
@@ -221,6 +222,15 @@ size_t soft_host_jump_not_ones(struct buf *code, struct soft_host_mem m)
 	emit_byte(code, 0x83);
 	emit_mem(code, 7, m, 1);
 	emit_byte(code, 0xff);
+	return emit_jump_nonzero(code);
+}
+
+size_t soft_host_jump_bits(struct buf *code, struct soft_host_mem m,
+			   uint32_t bits)
+{
+	emit_byte(code, 0xf7); /* test m, bits */
+	emit_mem(code, 0, m, 4);
+	emit_dword(code, bits);
 	return emit_jump_nonzero(code);
 }
 

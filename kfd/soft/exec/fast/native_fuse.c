@@ -13,6 +13,11 @@ static const uint32_t constant[SOFT_NATIVE_CONSTANTS] = {
 	[SOFT_NATIVE_ONES] = ~0u,
 	[SOFT_NATIVE_SIGN] = 0x80000000,
 	[SOFT_NATIVE_REST] = 0x7fffffff,
+	[SOFT_NATIVE_LOW_HALF] = 0xffff,
+	[SOFT_NATIVE_HIGH_HALF] = 0xffff0000,
+	[SOFT_NATIVE_TIE_BITS] = 0x1fff,
+	[SOFT_NATIVE_TIE] = 0x1000,
+	[SOFT_NATIVE_BELOW_HALVES] = 0x387fffff - 1, /* of 2^-14, less 1 */
 #define L4(i, n) n * (i), n * (i) + n, n * (i) + 2 * n, n * (i) + 3 * n
 #define L32(n) L4(0, n), L4(4, n), L4(8, n), L4(12, n), L4(16, n), L4(20, n), \
 	L4(24, n), L4(28, n)

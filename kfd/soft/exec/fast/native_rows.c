@@ -1,11 +1,16 @@
 /*
  * kfd/soft/exec/fast/native_rows.c - vector microops as host code: native.def.
  */
+#include <stddef.h>
+
 #include "kfd/soft/exec/fast/native.h"
 
 /* ---------------------------------------------------------------- rows ---- */
 
-enum check { NONE, NAN_RESULT, ORDERED, LEAST, MOST };
+enum check {
+	NONE, NAN_RESULT, ORDERED, LEAST, MOST,
+	HALF_NAN, HALF_ORDERED, HALF_SUM, HALF_SOURCE,
+};
 
 /* What a step names: vregs, then constants. */
 enum name {
@@ -13,6 +18,9 @@ enum name {
 	K_24_BITS = K_FIRST + SOFT_NATIVE_24_BITS,
 	K_ONES = K_FIRST + SOFT_NATIVE_ONES, K_SIGN = K_FIRST + SOFT_NATIVE_SIGN,
 	K_REST = K_FIRST + SOFT_NATIVE_REST,
+	K_TIE_BITS = K_FIRST + SOFT_NATIVE_TIE_BITS,
+	K_TIE = K_FIRST + SOFT_NATIVE_TIE,
+	K_BELOW_HALVES = K_FIRST + SOFT_NATIVE_BELOW_HALVES,
 };
 
 enum mask { IN = 1, M, N };
@@ -23,7 +31,7 @@ struct step {
 	uint8_t kind, op, d, s1, s2, imm;
 };
 
-#define MOST_STEPS 6
+#define MOST_STEPS 11
 
 struct row {
 	enum check check;
@@ -83,6 +91,20 @@ static bool uses_mask(const struct row *r, enum step_kind first,
 	return false;
 }
 
+static bool is_half(const struct row *r)
+{
+	return r->check >= HALF_NAN;
+}
+
+/* A microop of any row, which does no more than this one. */
+static bool is_plain(const struct soft_microop *m, const struct row *r)
+{
+	const struct soft_row_microops *f = soft_simd_v4.row;
+
+	return m->fn == (is_half(r) ? f->row16 : f->row) &&
+	       !m->u->in.f[ISA_F_CLAMP] && !uses_mask(r, MAKES, JOINS);
+}
+
 /* The row of a microop, NULL: none. */
 static const struct row *find_row(const struct soft_microop *m)
 {
@@ -94,9 +116,11 @@ static const struct row *find_row(const struct soft_microop *m)
 		return &spread_row;
 	if (m->fn == simd->row->signs)
 		return &sign_rows[m->imm];
-	if (m->fn != simd->ops[op].microop || !rows[op].step[0].kind)
+	if (!rows[op].step[0].kind)
 		return NULL;
-	return &rows[op];
+	return m->fn == simd->ops[op].microop || is_plain(m, &rows[op]) ?
+		       &rows[op] :
+		       NULL;
 }
 
 bool soft_native_is_preparation(const struct soft_microop *m)
@@ -267,6 +291,32 @@ static void check_value(struct soft_native_run *r, int t, enum name value, size_
 	soft_native_bail(r, soft_host_jump_mask(r->code, SOFT_K_N), skip);
 }
 
+/* Leave where pair U was rounded to what a tie of halves is, or is tiny. */
+static void check_double_rounding(struct soft_native_run *r, size_t skip)
+{
+	const struct step tie[] = { DO(ANDD, V, U, K_TIE_BITS) };
+	const struct step size[] = { DO(ANDD, V, U, K_REST)
+					     DO(ADDD, V, V, K_ONES) };
+	const struct names n = { { [U] = SOFT_PAIR_U, [V] = SOFT_PAIR_V } };
+
+	for (int i = 0; i < 2; i++) {
+		const int v = 2 * SOFT_PAIR_V + i;
+		const int exec = r->masked ? SOFT_K_EXEC + i : 0;
+
+		emit_step(r, &tie[0], &n, i);
+		soft_host_op_mem(r->code, SOFT_HOST_CMPD, SOFT_K_N, exec, v,
+				 soft_native_at(SOFT_NATIVE_TIE), true, 0);
+		emit_step(r, &size[0], &n, i);
+		emit_step(r, &size[1], &n, i);
+		soft_host_op_mem(r->code, SOFT_HOST_CMPUD, SOFT_K_OTHER, exec,
+				 v, soft_native_at(SOFT_NATIVE_BELOW_HALVES),
+				 true, 2);
+		soft_host_kor(r->code, SOFT_K_N, SOFT_K_N, SOFT_K_OTHER);
+		soft_native_bail(r, soft_host_jump_mask(r->code, SOFT_K_N),
+				 skip);
+	}
+}
+
 static void emit_check(struct soft_native_run *r, const struct row *row,
 		       const struct names *n, size_t skip)
 {
@@ -286,6 +336,19 @@ static void emit_check(struct soft_native_run *r, const struct row *row,
 		break;
 	case MOST:
 		check_value(r, n->pair[T], K_ONES, skip);
+		break;
+	case HALF_NAN:
+		check_nan(r, SOFT_PAIR_U, skip);
+		break;
+	case HALF_ORDERED:
+		check_ordered(r, SOFT_PAIR_U, SOFT_PAIR_V, skip);
+		break;
+	case HALF_SUM:
+		check_nan(r, SOFT_PAIR_U, skip);
+		check_double_rounding(r, skip);
+		break;
+	case HALF_SOURCE:
+		check_nan(r, n->pair[A], skip);
 	}
 }
 
@@ -366,6 +429,30 @@ static void emit_preparation(struct soft_native_run *r,
 	soft_native_hold(r, n.pair[T], to);
 }
 
+static struct soft_host_mem mode_at(void)
+{
+	return (struct soft_host_mem){
+		SOFT_RDI, (int32_t)offsetof(struct soft_wave, mode) };
+}
+
+/* Bits 15:0 of each lane to one half, and the vreg's to the other one. */
+static void merge_half(struct soft_native_run *r, int t,
+		       struct soft_host_mem vreg, bool high)
+{
+	const int old = soft_native_load(r, vreg);
+
+	for (int i = 0; i < 2; i++) {
+		const int z = 2 * t + i;
+
+		if (high)
+			soft_host_op(r->code, SOFT_HOST_SLLD, z, 0, 0, z, 16);
+		soft_host_op_mem(r->code, SOFT_HOST_TERNLOGD, z, 0, 2 * old + i,
+				 soft_native_at(high ? SOFT_NATIVE_LOW_HALF :
+						       SOFT_NATIVE_HIGH_HALF),
+				 true, 0xf8);
+	}
+}
+
 /* `skip`: where the microop is, counted from the run's. */
 static void emit_row(struct soft_native_run *r, const struct soft_microop *m,
 		     const struct row *row, size_t skip)
@@ -373,6 +460,12 @@ static void emit_row(struct soft_native_run *r, const struct soft_microop *m,
 	bool result = has_result(row);
 	struct names n = { { 0 } };
 
+	if (is_half(row) && !r->plain16) {
+		soft_native_bail(r, soft_host_jump_bits(
+					    r->code, mode_at(),
+					    SOFT_MODE_FP16_OVFL), skip);
+		r->plain16 = true;
+	}
 	load_exec(r, m->half);
 	load_sources(r, m, row, &n);
 	if (uses_mask(row, MASKED, MASKED) || uses_mask(row, MAKES_IN, MAKES_IN))
@@ -384,6 +477,9 @@ static void emit_row(struct soft_native_run *r, const struct soft_microop *m,
 		for (const struct step *s = row->step; s->kind; s++)
 			emit_step(r, s, &n, i);
 	emit_check(r, row, &n, skip);
+	if (is_half(row))
+		merge_half(r, n.pair[T], soft_native_vreg(r, m->half, m->d),
+			   m->imm);
 	if (uses_mask(row, MAKES, JOINS)) {
 		soft_host_kunpack(r->code, SOFT_K_M, SOFT_K_M + 1,
 				  SOFT_K_M);

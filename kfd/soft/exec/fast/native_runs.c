@@ -185,6 +185,7 @@ static void emit_body(const struct bodies *b, bool masked)
 		if (!is_entered_behind(&b->m[i]) || i + 1 == b->n)
 			continue;
 		e->label[masked] = b->code->len;
+		r.plain16 = false;
 		if (!masked)
 			memcpy(e->pair, r.pair, sizeof(r.pair));
 		e++;
