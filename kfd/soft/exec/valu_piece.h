@@ -175,6 +175,71 @@ static inline soft_piece piece_narrow(piece_f first, piece_f last)
 }
 #endif
 
+/* Bits 15:0 of each word as a half, and a float rounded to one. */
+#if defined(__AVX512F__)
+static inline piece_f piece_half(soft_piece p)
+{
+	return (piece_f)_mm512_maskz_cvtph_ps(
+		0xffff, _mm512_maskz_cvtepi32_epi16(0xffff, (__m512i)p));
+}
+
+static inline piece_i piece_to_half(piece_f f)
+{
+	return (piece_i)_mm512_maskz_cvtepu16_epi32(
+		0xffff, _mm512_maskz_cvtps_ph(0xffff, (__m512)f,
+					      _MM_FROUND_TO_NEAREST_INT));
+}
+#elif defined(__F16C__)
+static inline piece_f piece_half(soft_piece p)
+{
+	const __m256i h = (__m256i)(p & 0xffff);
+
+	return (piece_f)_mm256_cvtph_ps(
+		_mm_packus_epi32(_mm256_castsi256_si128(h),
+				 _mm256_extracti128_si256(h, 1)));
+}
+
+static inline piece_i piece_to_half(piece_f f)
+{
+	return (piece_i)_mm256_cvtepu16_epi32(
+		_mm256_cvtps_ph((__m256)f, _MM_FROUND_TO_NEAREST_INT));
+}
+#else
+static inline piece_f piece_half(soft_piece p)
+{
+	piece_f f;
+
+	for (size_t i = 0; i < SOFT_PIECE_BYTES / sizeof(f[0]); i++)
+		f[i] = soft_f32_from_f16(p[i] & 0xffff);
+	return f;
+}
+
+static inline piece_i piece_to_half(piece_f f)
+{
+	piece_i h;
+
+	for (size_t i = 0; i < SOFT_PIECE_BYTES / sizeof(h[0]); i++)
+		h[i] = (int32_t)soft_f16_from_f32(f[i], SOFT_HALF_EVEN);
+	return h;
+}
+#endif
+
+/* a * b + c, rounded once. */
+static inline piece_f piece_fma(piece_f a, piece_f b, piece_f c)
+{
+#if defined(__AVX512F__)
+	return (piece_f)_mm512_fmadd_ps((__m512)a, (__m512)b, (__m512)c);
+#elif defined(__FMA__)
+	return (piece_f)_mm256_fmadd_ps((__m256)a, (__m256)b, (__m256)c);
+#else
+	piece_f f;
+
+	for (size_t i = 0; i < SOFT_PIECE_BYTES / sizeof(f[0]); i++)
+		f[i] = __builtin_fmaf(a[i], b[i], c[i]);
+	return f;
+#endif
+}
+
 /* Where one of two floats is no number. */
 static inline soft_piece piece_nan(piece_f a, piece_f b)
 {

@@ -176,6 +176,126 @@ static inline double rsq_unit(double a)
 	return 1.0 / __builtin_sqrt(a);
 }
 
+#if defined(__AVX512F__)
+/* Both roundings of what is within 2^-40 of a double: the same, or it is odd.
+ */
+struct near {
+	__m256 low, high;
+};
+
+static inline struct near near_eight(__m512d v)
+{
+	return (struct near){
+		_mm512_maskz_cvtpd_ps(
+			0xff, _mm512_mul_pd(v, _mm512_set1_pd(1 - 0x1p-40))),
+		_mm512_maskz_cvtpd_ps(
+			0xff, _mm512_mul_pd(v, _mm512_set1_pd(1 + 0x1p-40))),
+	};
+}
+
+/*
+ * log2 of m * 2^e, 1 <= m < 2: m is (1 + j/16) (1 + g) with |g| <= 1/32, of
+ * which j is in a table, and log2(1 + g) a series to degree 9.  From j = 7 on e
+ * counts one more, so that nothing cancels below 1.
+ */
+static inline struct near log2_eight(__m256i u)
+{
+	static const double inverse[16] = { /* twice that from 7 on */
+		1.0,	   16 / 17.0, 16 / 18.0, 16 / 19.0, 16 / 20.0,
+		16 / 21.0, 16 / 22.0, 32 / 23.0, 32 / 24.0, 32 / 25.0,
+		32 / 26.0, 32 / 27.0, 32 / 28.0, 32 / 29.0, 32 / 30.0,
+		32 / 31.0,
+	};
+	static const double log[16] = { /* of 1 + j/16, less 1 from 7 on */
+		0, 0.08746284125033940, 0.16992500144231237,
+		0.24792751344358549, 0.32192809488736235, 0.39231742277876031,
+		0.45943161863729726, -0.47643804394298720,
+		-0.41503749927884381, -0.35614381022527530,
+		-0.29956028185890782, -0.24511249783653148,
+		-0.19264507794239588, -0.14201900487242790,
+		-0.093109404391481471, -0.045803689613124803,
+	};
+	const __m256i near = _mm256_add_epi32(u, _mm256_set1_epi32(1 << 18));
+	/* Of 2 - 1/32 and more j is 16, which is 0 and one more in e. */
+	const __m256i j = _mm256_maskz_srli_epi32(0xff, near, 19);
+	const __m256i seven = _mm256_add_epi32(near,
+					       _mm256_set1_epi32(9 << 19));
+	const __m256i e = _mm256_sub_epi32(
+		_mm256_maskz_srli_epi32(0xff, seven, 23),
+		_mm256_set1_epi32(127));
+	/* m, or half of it where e counts one more. */
+	const __m256i m = _mm256_sub_epi32(
+		u, _mm256_maskz_slli_epi32(0xff, e, 23));
+	const __m512i index = _mm512_maskz_cvtepi32_epi64(0xff, j);
+	const __m512d k = _mm512_maskz_cvtepi32_pd(0xff, e);
+	const __m512d x = _mm512_maskz_cvtps_pd(0xff, _mm256_castsi256_ps(m));
+	const __m512d by = _mm512_permutex2var_pd(_mm512_loadu_pd(inverse), index,
+					    _mm512_loadu_pd(inverse + 8));
+	const __m512d at = _mm512_permutex2var_pd(_mm512_loadu_pd(log), index,
+						  _mm512_loadu_pd(log + 8));
+	__m512d g, p = _mm512_set1_pd(0.16029944898766259);
+
+	g = _mm512_fmadd_pd(x, by, _mm512_set1_pd(-1));
+	p = _mm512_fmadd_pd(p, g, _mm512_set1_pd(-0.18033688011112042));
+	p = _mm512_fmadd_pd(p, g, _mm512_set1_pd(0.20609929155556620));
+	p = _mm512_fmadd_pd(p, g, _mm512_set1_pd(-0.24044917348149390));
+	p = _mm512_fmadd_pd(p, g, _mm512_set1_pd(0.28853900817779268));
+	p = _mm512_fmadd_pd(p, g, _mm512_set1_pd(-0.36067376022224085));
+	p = _mm512_fmadd_pd(p, g, _mm512_set1_pd(0.48089834696298783));
+	p = _mm512_fmadd_pd(p, g, _mm512_set1_pd(-0.72134752044448170));
+	p = _mm512_fmadd_pd(p, g, _mm512_set1_pd(1.4426950408889634));
+	return near_eight(_mm512_fmadd_pd(p, g, _mm512_add_pd(at, k)));
+}
+
+static inline struct near rsq_eight(__m256i u)
+{
+	const __m512d a = _mm512_maskz_cvtps_pd(0xff, _mm256_castsi256_ps(u));
+	const __m512d half = _mm512_mul_pd(a, _mm512_set1_pd(0.5));
+	__m512d y = _mm512_maskz_rsqrt14_pd(0xff, a);
+
+	/* Newton's step twice: 2^-14, 2^-27, 2^-53. */
+	for (int i = 0; i < 2; i++) {
+		const __m512d d = _mm512_fnmadd_pd(_mm512_mul_pd(half, y), y,
+						   _mm512_set1_pd(0.5));
+
+		y = _mm512_fmadd_pd(y, d, y);
+	}
+	return near_eight(y);
+}
+
+/* Of normal positive floats; others are odd. */
+#define NORMAL_PIECE(name) \
+	static inline soft_piece name##_f32_piece( \
+		const struct soft_lanes *x, soft_piece a, soft_piece b, \
+		soft_piece c, soft_piece *odd) \
+	{ \
+		const __m512i u = (__m512i)a; \
+		const struct near p = name##_eight( \
+			_mm512_castsi512_si256(u)); \
+		const struct near q = name##_eight( \
+			_mm512_maskz_extracti32x8_epi32(0xff, u, 1)); \
+		const __m512 low = _mm512_maskz_insertf32x8( \
+			0xffff, _mm512_castps256_ps512(p.low), q.low, 1); \
+		const __m512 high = _mm512_maskz_insertf32x8( \
+			0xffff, _mm512_castps256_ps512(p.high), q.high, 1); \
+\
+		(void)x, (void)b, (void)c; \
+		*odd |= (soft_piece)((piece_i)low != (piece_i)high) | \
+			(soft_piece)(a - 0x00800000 >= 0x7f000000u); \
+		return (soft_piece)low; \
+	} \
+	static __attribute__((noinline)) void name##_f32_lanes( \
+		struct soft_lanes *x);
+NORMAL_PIECE(log2)
+NORMAL_PIECE(rsq)
+#undef NORMAL_PIECE
+#define KIND_LOG32(name, ...) KIND_PIECE(name, log2_f32)
+#define KIND_RSQ32(name, ...) KIND_PIECE(name, rsq_f32)
+#else
+#define KIND_LOG32(name, ...) KIND_T32(name, __VA_ARGS__)
+#define KIND_RSQ32(name, ...) KIND_T32(name, __VA_ARGS__)
+#endif
+
 /*
  * The sine of a turns, `quarter` quarters further.  The nearest quarter turn
  * and the rest are exact; the rest is at most 1/8 turn, pi/4.
@@ -257,6 +377,10 @@ static inline double limit_pole(double a, double r, uint32_t mode)
 #if defined(__AVX512F__)
 static void exp_f32_lanes(struct soft_lanes *x)
 	FLOAT_TRANS(double, soft_flush_f32, exp2_unit(a))
+static void log2_f32_lanes(struct soft_lanes *x)
+	FLOAT_TRANS(double, soft_flush_f32, log2_unit(a))
+static void rsq_f32_lanes(struct soft_lanes *x)
+	FLOAT_TRANS(double, soft_flush_f32, rsq_unit(a))
 #endif
 #define KIND_T16(name, ...) \
 	LANE_FN(name) \

@@ -39,6 +39,42 @@ PACKED(pk_add_f16, add_f16, +)
 PACKED(pk_mul_f16, mul_f16, *)
 #undef PACKED
 
+/* Halves as integers in the same order; and back. */
+static inline piece_h in_order16(piece_h h)
+{
+	return h ^ (h >> 15 & 0x7fff);
+}
+
+#define EXTREME(name, one, relation) \
+	static inline soft_piece name##_piece(const struct soft_lanes *x, \
+					      soft_piece a, soft_piece b, \
+					      soft_piece c, soft_piece *odd) \
+	{ \
+		const piece_h p = in_order16((piece_h)a); \
+		const piece_h q = in_order16((piece_h)b); \
+		const piece_h pick = p relation q; \
+\
+		(void)x, (void)c; \
+		*odd |= (soft_piece)((((piece_h)a & 0x7fff) > 0x7c00) | \
+				     (((piece_h)b & 0x7fff) > 0x7c00)); \
+		return (soft_piece)in_order16((p & pick) | (q & ~pick)); \
+	} \
+	static __attribute__((noinline)) void name##_lanes( \
+		struct soft_lanes *x) \
+	{ \
+		const uint32_t *a = x->a, *b = x->b; \
+		const bool ieee = x->mode & SOFT_MODE_IEEE; \
+\
+		LANES(i) \
+		x->d[i] = pack_16(one(a[i] << 16, b[i] << 16, ieee, F16_INF) \
+					  >> 16, \
+				  one(a[i] & 0xffff0000, b[i] & 0xffff0000, \
+				      ieee, F16_INF) >> 16); \
+	}
+EXTREME(pk_min_f16, min_any, <)
+EXTREME(pk_max_f16, max_any, >)
+#undef EXTREME
+
 /* -------------------------------------------------------- dot products ---- */
 
 /* neg_lo of a source makes its elements signed. */
@@ -130,7 +166,8 @@ static inline void mix_source(const uint32_t *p, unsigned mods, uint32_t mode,
 	}
 }
 
-static inline void fma_mix_f32_lanes(struct soft_lanes *x)
+static __attribute__((noinline)) void
+fma_mix_f32_lanes(struct soft_lanes *x)
 {
 	float a[SOFT_LANES], b[SOFT_LANES], c[SOFT_LANES];
 	uint32_t *d = x->d, nan = 0;
@@ -219,7 +256,8 @@ static bool mix_by_f32(const float *a, const float *b, const float *c,
  * The sum is rounded once, as MODE's f16 field says (measured on gfx1100: AMD,
  * rocjitsu's fma_mix_half_cases).
  */
-static void fma_mix_f16_lanes(struct soft_lanes *x)
+static __attribute__((noinline)) void
+fma_mix_f16_lanes(struct soft_lanes *x)
 {
 	float a[SOFT_LANES], b[SOFT_LANES], c[SOFT_LANES];
 	uint32_t *d = x->d;
@@ -230,6 +268,50 @@ static void fma_mix_f16_lanes(struct soft_lanes *x)
 	if (soft_plain16(x->mode) && mix_by_f32(a, b, c, d))
 		return;
 	LANES(i) d[i] = mix_f16(a[i], b[i], c[i], x->mode);
+}
+
+/* The same of a piece, where denormals are kept: a source as it counts. */
+static inline piece_f mix_piece(soft_piece p, unsigned mods)
+{
+	const piece_i mask = (piece_i)piece_all(true) &
+			     (mods & ISA_M_ABS ? 0x7fffffff : -1);
+	const int flip = mods & ISA_M_NEG ? (int)0x80000000 : 0;
+
+	if (mods & ISA_M_HI_HI)
+		p = (soft_piece)piece_half(mods & ISA_M_HI ? p >> 16 : p);
+	return (piece_f)(((piece_i)p & mask) ^ flip);
+}
+
+static inline piece_f mix_sum(const struct soft_lanes *x, soft_piece a,
+			      soft_piece b, soft_piece c, soft_piece *odd)
+{
+	const piece_f f = piece_fma(mix_piece(a, x->mods[0]),
+				    mix_piece(b, x->mods[1]),
+				    mix_piece(c, x->mods[2]));
+
+	*odd |= (soft_piece)(f != f) | piece_all((x->mode & 0x50) != 0x50);
+	return f;
+}
+
+static inline soft_piece fma_mix_f32_piece(const struct soft_lanes *x,
+					   soft_piece a, soft_piece b,
+					   soft_piece c, soft_piece *odd)
+{
+	return (soft_piece)mix_sum(x, a, b, c, odd);
+}
+
+/* By way of f32, as in mix_by_f32(). */
+static inline soft_piece fma_mix_f16_piece(const struct soft_lanes *x,
+					   soft_piece a, soft_piece b,
+					   soft_piece c, soft_piece *odd)
+{
+	const piece_f f = mix_sum(x, a, b, c, odd);
+	const piece_i u = (piece_i)f, m = u & 0x7fffffff;
+
+	*odd |= (soft_piece)(((u & 0x1fff) == 0x1000) |
+			     ((m < 113 << 23) & (m != 0))) |
+		odd_mode16(x);
+	return (soft_piece)piece_to_half(f);
 }
 
 /* -------------------------------------------------------- rows by kind ---- */
@@ -268,7 +350,7 @@ static void fma_mix_f16_lanes(struct soft_lanes *x)
 		(void)clamp, (void)ieee;                         \
 		return (uint32_t)(__VA_ARGS__);                         \
 	}
-/* Both halves, moved to bits 15:0 (PU) or 31:16 (PH). */
+/* Both halves, moved to bits 15:0. */
 #define BOTH_HALVES(name, low, high, third)                              \
 	LANE_FN(name)                                                        \
 	{                                                                \
@@ -290,19 +372,11 @@ static void fma_mix_f16_lanes(struct soft_lanes *x)
 				   ieee)))
 #define PU_LOW(u) ((u) & 0xffff)
 #define PU_HIGH(u) ((u) >> 16)
-#define PH_LOW(u) ((u) << 16)
-#define PH_HIGH(u) ((u) & 0xffff0000)
 #define KIND_PU2(name, ...)             \
 	HALF_EXPR(uint32_t, name, __VA_ARGS__) \
 	BOTH_HALVES(name, PU_LOW, PU_HIGH, 0)
 #define KIND_PU3(name, ...)             \
 	HALF_EXPR(uint32_t, name, __VA_ARGS__) \
 	BOTH_HALVES(name, PU_LOW, PU_HIGH, pc[i])
-#define KIND_PH2(name, ...)             \
-	HALF_EXPR(uint32_t, name, __VA_ARGS__) \
-	BOTH_HALVES(name, PH_LOW, PH_HIGH, 0)
-#define KIND_PH3(name, ...)             \
-	HALF_EXPR(uint32_t, name, __VA_ARGS__) \
-	BOTH_HALVES(name, PH_LOW, PH_HIGH, pc[i])
 
 #include "kfd/soft/exec/vop3.def"
