@@ -301,6 +301,32 @@ bool cli_u64(const char *s, uint64_t *out, struct err *e);
  */
 bool cli_sweep(const char *s, uint64_t **out, size_t *n, struct err *e);
 
+/* ------------------------------------------------------------ unit.c ---- */
+
+/*
+ * What multiplies a value in an SI unit ("s", "B", "B/s", "Hz", "FLOP/s") so
+ * that a reader sees few digits, and the unit that it is in then: 5.741e-06 s
+ * is 5.741 µs.  1 and the unit itself where there is nothing to scale.
+ */
+double unit_scale(double value, const char *unit, const char **scaled);
+/* "5.741 µs", to four digits. */
+void unit_print(struct buf *out, double value, const char *unit);
+
+/* ----------------------------------------------------------- paint.c ---- */
+
+/*
+ * Is `out` to have colours?  A terminal is, but with NO_COLOR in the
+ * environment or TERM=dumb; everything is with CLICOLOR_FORCE.
+ */
+bool paint_wanted(FILE *out);
+/* For --color=WHEN: always, never or auto; this process and those it starts. */
+bool paint_when(const char *when, struct err *e);
+/* The SGR sequence for a word of a verdict such as "pass"; NULL: of none. */
+const char *paint_word(const char *word);
+#define PAINT_BOLD "\033[1m"
+#define PAINT_DIM "\033[2m"
+#define PAINT_OFF "\033[0m"
+
 /* ----------------------------------------------------------- table.c ---- */
 
 /*
@@ -308,7 +334,7 @@ bool cli_sweep(const char *s, uint64_t **out, size_t *n, struct err *e);
  * numbers in JSON.  A NULL cell prints "n/a" and is null in JSON: "not
  * measured" is never 0.
  */
-enum table_format { TABLE_TEXT, TABLE_JSON, TABLE_CSV };
+enum table_format { TABLE_TEXT, TABLE_JSON, TABLE_CSV, TABLE_MARKDOWN };
 struct table {
 	struct arena mem;
 	const char **head; /* column names */
@@ -316,16 +342,25 @@ struct table {
 	int n_cols;
 	const char ***row; /* [n_rows][n_cols] */
 	int n_rows, cap_rows;
+	bool *scaled; /* per column: see table_init() */
 };
-/* `columns` is "name,name,#number,#number": '#' marks a numeric column. */
+/*
+ * `columns` is "name,name,#number,~number": '#' marks a numeric column, '~' one
+ * in the unit that the row has in its column "unit", which text and markdown
+ * show in a unit of that size (unit_scale()); JSON and CSV have it as it is.
+ */
 void table_init(struct table *t, const char *columns);
 /* Starts a row of NULL cells; cells are then set by index. */
 void table_row(struct table *t);
 void table_cell(struct table *t, int col, const char *fmt, ...) T0_PRINTF(3, 4);
 /*
- * Text fits the terminal when `out` is one (the widest text column is cut with
- * "..."); JSON is an array of objects, malformed UTF-8 in it becomes U+FFFD;
- * CSV is RFC 4180, with an empty field for NULL and "" for an empty string.
+ * Text fits the terminal when `out` is one: columns without a value are left
+ * out, then those that have one value, which stands above the table; then
+ * prose is cut with "...", and what is too wide even so continues below, with
+ * the first column again.  Neither that nor a single word is ever cut.  JSON
+ * is an array of objects, malformed UTF-8 in it becomes U+FFFD; CSV is RFC
+ * 4180, with an empty field for NULL and "" for an empty string; markdown is
+ * a table of GitHub's.
  */
 bool table_print(const struct table *t, enum table_format f, FILE *out,
 		 struct err *e);

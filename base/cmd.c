@@ -70,6 +70,12 @@ static bool has_own(const struct cmd_tool *tool, const struct cmd_spec *s,
 	return all;
 }
 
+/* Does it choose the device that the command runs on? */
+static bool is_device(const struct cli_opt *o)
+{
+	return !strcmp(o->name, "device") && o->arg && !strcmp(o->arg, "DEV");
+}
+
 struct cli_opt *cmd_options(const struct cmd_tool *tool,
 			    const struct cmd_spec *s, struct cmd *c)
 {
@@ -85,24 +91,33 @@ struct cli_opt *cmd_options(const struct cmd_tool *tool,
 				"write there instead of to stdout" } },
 		{ CMD_QUIET, { "quiet", 'q', CLI_FLAG, &c->quiet, NULL,
 			       "no progress and no remarks on stderr" } },
+		{ CMD_DEVICE, { "verbose", 'v', CLI_FLAG, &c->verbose, NULL,
+				"say why it is this device" } },
+		{ ~0u, { "color", 0, CLI_STR, &c->color, "WHEN",
+			 "colours: always, never or auto (on a terminal, not "
+			 "with NO_COLOR)" } },
 		{ ~0u, { "deadline", 0, CLI_SECONDS, &c->deadline_ns, "SECONDS",
 			 "end after this long, with status 3" } },
 		{ ~0u, { "help", 'h', CLI_STOP, NULL, NULL,
-			 "show this help (=scd, =bash: manual page, shell "
-			 "completion)" } },
+			 "show this help (=scd: manual page; =bash, =zsh, "
+			 "=fish: completion)" } },
 		{ ~0u, { "version", 0, CLI_STOP, NULL, NULL,
 			 "show the version and commit" } },
 	};
 	const char *names = NULL;
 	cmd_options_vec all = { 0 };
+	unsigned flags = s->flags;
 
 	for (const struct cli_opt *o = tool->options; o && o->name; o++)
-		if (o->type == CLI_GROUP)
+		if (o->type == CLI_GROUP) {
 			names = o->help;
-		else if (cmd_takes(s, names))
+		} else if (cmd_takes(s, names)) {
 			vec_push(&all, *o);
+			if (is_device(o))
+				flags |= CMD_DEVICE;
+		}
 	for (size_t i = 0; i < ARRAY_SIZE(standard); i++)
-		if ((s->flags & standard[i].flag || standard[i].flag == ~0u) &&
+		if ((flags & standard[i].flag || standard[i].flag == ~0u) &&
 		    !has_own(tool, s, standard[i].opt.name))
 			vec_push(&all, standard[i].opt);
 	vec_push(&all, (struct cli_opt){ 0 });
@@ -176,21 +191,26 @@ static void add_commands(const struct cmd_tool *tool, struct buf *out)
 	}
 }
 
+void cmd_near_try(struct cmd_near *n, const char *candidate)
+{
+	const size_t len = strlen(n->name);
+	const size_t distance = cli_distance(n->name, len, candidate);
+
+	if (distance >= (n->meant ? n->distance : cli_near(len)))
+		return;
+	n->meant = candidate;
+	n->distance = distance;
+}
+
 /* The command that `name` is mistyped of, or NULL. */
 static const char *near_command(const struct cmd_tool *tool, const char *name)
 {
-	size_t len = name ? strlen(name) : 0, best = cli_near(len);
-	const char *meant = NULL;
+	struct cmd_near n = { .name = name };
 
-	for (const struct cmd_spec *s = tool->commands; name && s->run; s++) {
-		size_t distance = s->name ? cli_distance(name, len, s->name) :
-					    best;
-		if (distance < best) {
-			best = distance;
-			meant = s->name;
-		}
-	}
-	return meant;
+	for (const struct cmd_spec *s = tool->commands; name && s->run; s++)
+		if (s->name)
+			cmd_near_try(&n, s->name);
+	return n.meant;
 }
 
 /* `name` names no command; NULL: nothing is named at all. */
@@ -263,12 +283,9 @@ static bool print_page(const struct cmd *c, const struct cli_line *l,
 		cmd_help(tool, c->spec && c->spec->name ? c->spec : NULL);
 	else if (!strcmp(form, "scd"))
 		cmd_manual(tool);
-	else if (!strcmp(form, "bash"))
-		cmd_completion(tool);
-	else
-		return err_set(e, ERR_USAGE,
-			       "--help=%s: wanted scd or bash, or nothing",
-			       form);
+	else if (!cmd_completion(tool, form))
+		return err_set(e, ERR_USAGE, "--help=%s: wanted scd, bash, zsh "
+			       "or fish, or nothing", form);
 	return stdout_check(e);
 }
 
@@ -405,16 +422,42 @@ static bool check_stack(struct err *e)
 		       (uintmax_t)(r.rlim_cur >> 10), (uintmax_t)(least >> 10));
 }
 
+/* What the options say, else the name of the file. */
+static enum table_format output_format(const struct cmd *c)
+{
+	static const struct {
+		const char *end;
+		unsigned flag;
+		enum table_format format;
+	} ends[] = {
+		{ ".json", CMD_JSON, TABLE_JSON },
+		{ ".csv", CMD_CSV, TABLE_CSV },
+		{ ".md", CMD_CSV, TABLE_MARKDOWN },
+	};
+	const char *end = c->output ? strrchr(c->output, '.') : NULL;
+
+	if (c->json || c->csv)
+		return c->json ? TABLE_JSON : TABLE_CSV;
+	for (size_t i = 0; end && i < ARRAY_SIZE(ends); i++)
+		if (!strcmp(end, ends[i].end) &&
+		    c->spec->flags & ends[i].flag &&
+		    !(c->spec->flags & CMD_OWN_OUTPUT))
+			return ends[i].format;
+	return TABLE_TEXT;
+}
+
 static bool run_command(struct cmd *c, struct err *e)
 {
 	struct held h = { 0 };
 
-	if (!check_stack(e))
+	if (!check_stack(e) || (c->color && !paint_when(c->color, e)))
 		return false;
 	if (c->json && c->csv)
 		return err_set(e, ERR_USAGE, "--json and --csv exclude each "
 			       "other; name one");
-	c->format = c->json ? TABLE_JSON : c->csv ? TABLE_CSV : TABLE_TEXT;
+	if (c->verbose)
+		setenv("T0_VERBOSE", "1", 1);
+	c->format = output_format(c);
 	return (!c->tool->check || c->tool->check(c, e)) &&
 	       open_output(c, &h, e) &&
 	       close_output(c, &h, run_hooked(c, e), e);

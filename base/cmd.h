@@ -60,6 +60,9 @@
  * or with true, and c->kept, if its output is of use as far as it came.  The
  * runner says which signal it was, and the status is 128 + its number.
  *
+ * Every command takes --color=WHEN, and one with an option --device=DEV takes
+ * --verbose, which sets T0_VERBOSE: the runtime then says why it is this one.
+ *
  * Standard streams that are closed at the start are opened on /dev/null, so
  * that no file of the tool becomes one of them; what is printed to a closed
  * stdout is an error, as on a full disk; so is a file beyond `ulimit -f`.
@@ -83,7 +86,11 @@ struct cmd_hook {
 enum {
 	CMD_JSON = 1,	/* --json: c->format */
 	CMD_CSV = 2,	/* --csv */
-	CMD_OUTPUT = 4, /* --output FILE, -o: c->out is that file */
+	/*
+	 * --output FILE, -o: c->out is that file.  Its name, .json, .csv or
+	 * .md (markdown), chooses the format where no option does.
+	 */
+	CMD_OUTPUT = 4,
 	CMD_QUIET = 8,	/* --quiet, -q: c->quiet */
 	CMD_TABLE = CMD_JSON | CMD_CSV | CMD_OUTPUT,
 	/*
@@ -138,6 +145,8 @@ struct cmd {
 	const volatile int *stop; /* the signal that asks it to end; 0: none */
 	const char *kept; /* what is to be known then; NULL: the usual */
 	uint64_t deadline_ns;	  /* of --deadline; 0: none */
+	bool verbose;
+	const char *color; /* of --color; NULL: auto */
 };
 
 /* ------------------------------------------------------------- cmd.c ---- */
@@ -150,6 +159,16 @@ int cmd_main(struct cmd *c, const struct cmd_tool *tool, int argc, char **argv);
 
 /* The table to c->out, as --json and --csv ask for. */
 bool cmd_table(const struct cmd *c, const struct table *t, struct err *e);
+
+/*
+ * The name that was probably meant: begins as { .name = what was given }, and
+ * is shown all that there are.  `meant` is NULL if none is close.
+ */
+struct cmd_near {
+	const char *name, *meant;
+	size_t distance;
+};
+void cmd_near_try(struct cmd_near *n, const char *candidate);
 
 /* "TOOL: TEXT" and a newline on stderr; nothing with --quiet. */
 void cmd_remark(const struct cmd *c, const char *fmt, ...) T0_PRINTF(2, 3);

@@ -1,5 +1,5 @@
 /*
- * base/cmd_help.c - what a tool's tables say: help, manual page, completion.
+ * base/cmd_help.c - what a tool's tables say: help and manual page.
  */
 #include <ctype.h>
 #include <string.h>
@@ -278,50 +278,4 @@ void cmd_manual(const struct cmd_tool *tool)
 		between = "\n";
 	}
 	printf("```\n");
-}
-
-/* ---- completion ---- */
-
-static void print_words(const struct cmd_tool *tool, const struct cmd_spec *s)
-{
-	struct cmd none = { 0 };
-	struct cli_opt *table = cmd_options(tool, s, &none);
-
-	for (const struct cli_opt *o = table; o->name; o++)
-		printf("%s--%s%s", o > table ? " " : "", o->name,
-		       o->arg ? "=" : "");
-	free(table);
-}
-
-/*
- * The first word may be a command; behind it come the options that it takes.
- * Names of functions have no dashes.
- */
-void cmd_completion(const struct cmd_tool *tool)
-{
-	const struct cmd_spec all = cmd_whole(tool, CMD_ALL);
-	char function[64];
-
-	snprintf(function, sizeof(function), "_%s", tool->name);
-	for (char *p = function; *p; p++)
-		if (*p == '-')
-			*p = '_';
-	printf("%s() {\n\tlocal words=''\n\tcase ${COMP_WORDS[1]} in\n",
-	       function);
-	for (const struct cmd_spec *s = tool->commands; s->run; s++) {
-		if (!s->name)
-			continue;
-		printf("\t%s) words='", s->name);
-		print_words(tool, s);
-		printf("' ;;\n");
-	}
-	printf("\t*) words='");
-	print_words(tool, &all);
-	printf("' ;;\n\tesac\n\t[ \"$COMP_CWORD\" != 1 ] || words=\"$words");
-	for (const struct cmd_spec *s = tool->commands; s->run; s++)
-		if (s->name)
-			printf(" %s", s->name);
-	printf("\"\n\tCOMPREPLY=($(compgen -W \"$words\" -- "
-	       "\"${COMP_WORDS[COMP_CWORD]}\"))\n}\n"
-	       "complete -o default -F %s %s\n", function, tool->name);
 }

@@ -27,6 +27,7 @@ typedef VEC(struct cli_opt) cmd_options_vec;
 enum {
 	CMD_ALL = 64,	  /* takes what any command takes */
 	CMD_COMMON = 128, /* takes what all commands take */
+	CMD_DEVICE = 256, /* runs on a device: not a flag of a row */
 };
 
 /* The row without a name; NULL: there is none. */
@@ -64,7 +65,13 @@ bool cmd_stop_end(const struct cmd *c, struct err *e, int *status);
 void cmd_help(const struct cmd_tool *tool, const struct cmd_spec *s);
 /* The parts of a manual page that the tables know, as scdoc source. */
 void cmd_manual(const struct cmd_tool *tool);
-/* Completion of commands and their options, for bash. */
-void cmd_completion(const struct cmd_tool *tool);
+
+/* --------------------------------------------------- cmd_complete.c ---- */
+
+/*
+ * Completion of commands, their options and the values of options, for
+ * "bash", "zsh" or "fish"; false: for no other shell.
+ */
+bool cmd_completion(const struct cmd_tool *tool, const char *shell);
 
 #endif

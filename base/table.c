@@ -1,17 +1,13 @@
 /*
- * base/table.c - result tables as text, JSON or CSV.
+ * base/table.c - result tables: their cells, and as JSON or CSV.
  */
 #include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
 
-#include "base/base.h"
+#include "base/table_int.h"
 #include "base/vec.h"
-
-static const char not_measured[] = "n/a";
 
 void table_init(struct table *t, const char *columns)
 {
@@ -21,9 +17,11 @@ void table_init(struct table *t, const char *columns)
 	size_t n = (size_t)t->n_cols;
 	t->head = arena_alloc(&t->mem, n * sizeof(*t->head));
 	t->numeric = arena_alloc(&t->mem, n * sizeof(*t->numeric));
+	t->scaled = arena_alloc(&t->mem, n * sizeof(*t->scaled));
 	for (int i = 0; i < t->n_cols; i++) {
 		size_t len = strcspn(columns, ",");
-		t->numeric[i] = *columns == '#';
+		t->scaled[i] = *columns == '~';
+		t->numeric[i] = *columns == '#' || t->scaled[i];
 		int skip = t->numeric[i];
 		t->head[i] = arena_printf(&t->mem, "%.*s", (int)len - skip,
 					  columns + skip);
@@ -73,7 +71,7 @@ void table_fini(struct table *t)
  * Length in bytes of the UTF-8 sequence at `s`, 0 if it is malformed
  * (Unicode 15, table 3-7: no overlong forms, no surrogates, at most U+10FFFF).
  */
-static size_t utf8_len(const char *text)
+size_t table_utf8_len(const char *text)
 {
 	const unsigned char *s = (const unsigned char *)text;
 	unsigned char low = 0x80, high = 0xbf; /* bounds of the second byte */
@@ -104,116 +102,6 @@ static size_t utf8_len(const char *text)
 		if ((s[i] & 0xc0) != 0x80)
 			return 0;
 	return len;
-}
-
-/* ---- text ---- */
-
-/* One column for each character; a malformed byte is shown as one '?'. */
-static size_t text_width(const char *s)
-{
-	size_t width = 0;
-
-	for (; *s; width++) {
-		size_t len = utf8_len(s);
-		s += len ? len : 1;
-	}
-	return width;
-}
-
-static const char *cell_text(const struct table *t, int row, int col)
-{
-	const char *s = row < 0 ? t->head[col] : t->row[row][col];
-
-	return s ? s : not_measured;
-}
-
-/*
- * At most `width` columns of `s`, "..." at the end if that cuts it.  Control
- * characters would tear the table or drive the terminal, so they become '?'.
- */
-static void add_text(struct buf *out, const char *s, size_t width)
-{
-	bool cut = text_width(s) > width;
-	size_t dots = cut ? (width < 3 ? width : 3) : 0;
-
-	for (size_t left = width - dots; *s && left; left--) {
-		size_t len = utf8_len(s);
-		bool plain = len > 1 || (len == 1 && !iscntrl(*s));
-		if (plain)
-			buf_add(out, s, len);
-		else
-			buf_addc(out, '?');
-		s += len ? len : 1;
-	}
-	buf_add(out, "...", dots);
-}
-
-static size_t terminal_width(FILE *out)
-{
-	struct winsize size;
-	int fd = fileno(out);
-
-	if (fd < 0 || !isatty(fd) || ioctl(fd, TIOCGWINSZ, &size) != 0)
-		return 0;
-	return size.ws_col;
-}
-
-/* Cuts the widest text column, a step at a time, until a line fits. */
-static void fit_columns(const struct table *t, size_t *width, size_t limit)
-{
-	enum { NARROWEST = 8 };
-	size_t total = 2 * ((size_t)t->n_cols - 1);
-
-	for (int i = 0; i < t->n_cols; i++)
-		total += width[i];
-	while (total > limit) {
-		int widest = -1;
-		for (int i = 0; i < t->n_cols; i++)
-			if (!t->numeric[i] && width[i] > NARROWEST &&
-			    (widest < 0 || width[i] > width[widest]))
-				widest = i;
-		if (widest < 0)
-			return;
-		width[widest]--;
-		total--;
-	}
-}
-
-static void text_row(const struct table *t, int row, const size_t *width,
-		     struct buf *out)
-{
-	for (int i = 0; i < t->n_cols; i++) {
-		const char *s = cell_text(t, row, i);
-		size_t used = text_width(s);
-		size_t pad = used < width[i] ? width[i] - used : 0;
-
-		if (t->numeric[i])
-			buf_printf(out, "%*s", (int)pad, "");
-		add_text(out, s, width[i]);
-		if (!t->numeric[i] && i + 1 < t->n_cols)
-			buf_printf(out, "%*s", (int)pad, "");
-		if (i + 1 < t->n_cols)
-			buf_adds(out, "  ");
-	}
-	buf_addc(out, '\n');
-}
-
-static void print_text(const struct table *t, FILE *file, struct buf *out)
-{
-	size_t *width = xcalloc((size_t)t->n_cols, sizeof(*width));
-	size_t limit = terminal_width(file);
-
-	for (int row = -1; row < t->n_rows; row++)
-		for (int i = 0; i < t->n_cols; i++) {
-			size_t w = text_width(cell_text(t, row, i));
-			if (w > width[i])
-				width[i] = w;
-		}
-	if (limit)
-		fit_columns(t, width, limit);
-	for (int row = -1; row < t->n_rows; row++)
-		text_row(t, row, width, out);
-	free(width);
 }
 
 /* ---- JSON (RFC 8259) ---- */
@@ -254,7 +142,7 @@ static void json_string(const char *s, struct buf *out)
 {
 	buf_addc(out, '"');
 	while (*s) {
-		size_t len = utf8_len(s);
+		size_t len = table_utf8_len(s);
 		if (len == 0)
 			buf_adds(out, "\\ufffd");
 		else if (*s == '"' || *s == '\\')
@@ -337,8 +225,10 @@ bool table_print(const struct table *t, enum table_format f, FILE *out,
 		print_json(t, &text);
 	else if (f == TABLE_CSV)
 		print_csv(t, &text);
+	else if (f == TABLE_MARKDOWN)
+		table_print_markdown(t, &text);
 	else
-		print_text(t, out, &text);
+		table_print_text(t, out, &text);
 	bool done = fwrite(text.data, 1, text.len, out) == text.len &&
 		    fflush(out) == 0;
 	int errnum = errno;

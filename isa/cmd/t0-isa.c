@@ -12,7 +12,7 @@ static const struct cmd_spec commands[] = {
 	  "share", isa_cmd_diff, 2, 2, .flags = CMD_TABLE },
 	{ "dis", "FILE...", "disassemble code objects, machine code or hex",
 	  isa_cmd_dis, 1, CMD_MANY, .flags = CMD_TABLE },
-	{ "info", "NAME...", "what is known of an instruction", isa_cmd_info,
+	{ "info", "INSTRUCTION...", "what is known of an instruction", isa_cmd_info,
 	  1, CMD_MANY, .flags = CMD_TABLE },
 	{ "list", NULL, "all instructions of a chip", isa_cmd_list, 0, 0,
 	  .flags = CMD_TABLE },

@@ -318,7 +318,7 @@ static void test_mistakes(void)
 		{ &tool, "lsit --zzzzz", "unknown option --zzzzz: see t0-x "
 					 "--help" },
 		{ &tool, "list --help=html",
-		  "--help=html: wanted scd or bash, or nothing" },
+		  "--help=html: wanted scd, bash, zsh or fish, or nothing" },
 		{ &single, "a", "got 1 operand, wanted FROM TO or --all FROM; "
 				"see t0-y --help" },
 		{ &single, "a b c", "unexpected operand \"c\"; wanted FROM TO "
@@ -353,10 +353,13 @@ static void test_unnamed(void)
 }
 
 static const char common[] =
+	"      --color=WHEN          colours: always, never or auto (on a "
+	"terminal, not\n"
+	"                            with NO_COLOR)\n"
 	"      --deadline=SECONDS    end after this long, with status 3\n"
-	"  -h, --help                show this help (=scd, =bash: manual page, "
-	"shell\n"
-	"                            completion)\n"
+	"  -h, --help                show this help (=scd: manual page; =bash, "
+	"=zsh,\n"
+	"                            =fish: completion)\n"
 	"      --version             show the version and commit\n";
 
 static void test_help(void)
@@ -429,10 +432,18 @@ static void test_pages(void)
 		"but for those of all");
 	has_str(out, "A note.\n\nA DOOR is locked.\n", "and all notes");
 	is_i64(run(&tool, "--help=bash"), 0, "the completion");
-	has_str(out, "\tcopy) words='--level= --hex --output= --deadline= "
-		"--help --version' ;;\n", "has the options of each command");
-	has_str(out, "words=\"$words copy list watch sleep draw\"", "and commands");
+	has_str(out, "\tcopy) list='--level= --hex --output= --color= "
+		"--deadline= --help --version' ;;\n",
+		"has the options of each command");
+	has_str(out, "list=\"$list copy list watch sleep draw\"", "and commands");
+	has_str(out, "\t--color) list=\"always never auto\" ;;\n",
+		"and the values that the help of an option lists");
 	has_str(out, "complete -o default -F _t0_x t0-x\n", "under its name");
+	is_i64(run(&tool, "--help=zsh"), 0, "that of zsh");
+	has_str(out, "#compdef t0-x\n", "is for its function path");
+	is_i64(run(&tool, "--help=fish"), 0, "that of fish");
+	has_str(out, "complete -c t0-x -n '__fish_seen_subcommand_from copy' "
+		"-l color -d ", "has a line for each option of a command");
 }
 
 static void test_signals(void)

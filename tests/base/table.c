@@ -253,43 +253,148 @@ static void read_some(int fd, char *text, size_t size, size_t wanted)
 	text[len] = 0;
 }
 
-/* On a terminal of `columns`, what one long row looks like. */
-static void on_terminal(int columns, const char *wanted)
+/* On a terminal of `columns`, what the table looks like. */
+static void on_terminal(const struct table *t, int columns, const char *wanted)
 {
 	struct winsize size = { .ws_row = 24,
 				.ws_col = (unsigned short)columns };
 	int master, slave;
-	struct table t;
 
 	if (openpty(&master, &slave, NULL, NULL, &size) != 0) {
 		skip("no pseudo-terminal: %s", strerror(errno));
 		return;
 	}
 	FILE *out = fdopen(slave, "w");
+	ok(table_print(t, TABLE_TEXT, out, NULL), "prints on %d columns",
+	   columns);
+	char got[1024];
+	read_some(master, got, sizeof(got), strlen(wanted));
+	is_str(got, wanted, "a terminal of %d columns", columns);
+	fclose(out);
+	close(master);
+}
+
+static void test_terminal(void)
+{
+	struct table t;
+
+	setenv("NO_COLOR", "1", 1);
 	table_init(&t, "name,#n,what it is");
 	table_row(&t);
 	table_cell(&t, 0, "s_nop");
 	table_cell(&t, 1, "12");
 	table_cell(&t, 2, "waits for a number of cycles");
-	ok(table_print(&t, TABLE_TEXT, out, NULL), "prints on %d columns",
-	   columns);
-	char got[512];
-	read_some(master, got, sizeof(got), strlen(wanted));
-	is_str(got, wanted, "a terminal of %d columns", columns);
-	fclose(out);
-	close(master);
+	on_terminal(&t, 80, "name    n  what it is\r\n"
+			    "s_nop  12  waits for a number of cycles\r\n");
+	on_terminal(&t, 30, "name    n  what it is\r\n"
+			    "s_nop  12  waits for a numb...\r\n");
+	/* What names something is never cut, even if the line is too long. */
+	on_terminal(&t, 9, "name    n\r\ns_nop  12\r\n\r\n"
+			   "name   what it is\r\ns_nop  waits for...\r\n");
 	table_fini(&t);
 }
 
-static void test_terminal(void)
+/* A column of one value, one without, and two that are too wide together. */
+static void test_narrow_terminal(void)
 {
-	on_terminal(80, "name    n  what it is\r\n"
-			"s_nop  12  waits for a number of cycles\r\n");
-	on_terminal(30, "name    n  what it is\r\n"
-			"s_nop  12  waits for a numb...\r\n");
-	/* Never below eight columns, even if the line is too long then. */
-	on_terminal(10, "name    n  what ...\r\n"
-			"s_nop  12  waits...\r\n");
+	struct table t;
+
+	table_init(&t, "case,origin,#lo,config");
+	for (int i = 0; i < 2; i++) {
+		table_row(&t);
+		table_cell(&t, 0, "bf16_nn_%d", 256 << i);
+		table_cell(&t, 1, "simulated");
+		table_cell(&t, 3, "64x32x64_w4x1_b2_p%d", i);
+	}
+	on_terminal(&t, 80,
+		    "case         origin     config\r\n"
+		    "bf16_nn_256  simulated  64x32x64_w4x1_b2_p0\r\n"
+		    "bf16_nn_512  simulated  64x32x64_w4x1_b2_p1\r\n");
+	on_terminal(&t, 40,
+		    "origin: simulated\r\n"
+		    "case         config\r\n"
+		    "bf16_nn_256  64x32x64_w4x1_b2_p0\r\n"
+		    "bf16_nn_512  64x32x64_w4x1_b2_p1\r\n");
+	is_printed(&t, TABLE_TEXT,
+		   "case         origin      lo  config\n"
+		   "bf16_nn_256  simulated  n/a  64x32x64_w4x1_b2_p0\n"
+		   "bf16_nn_512  simulated  n/a  64x32x64_w4x1_b2_p1\n",
+		   "what is no terminal gets everything");
+	table_fini(&t);
+}
+
+static void test_units(void)
+{
+	struct table t;
+	const struct {
+		double value;
+		const char *unit, *wanted;
+	} rows[] = {
+		{ 5.741e-6, "s", "5.741 \xc2\xb5s" }, { 0.25, "s", "250 ms" },
+		{ 3e-10, "s", "0.3 ns" },	      { 90, "s", "90 s" },
+		{ 67108864, "B", "64 MiB" },	      { 1000, "B", "1000 B" },
+		{ 9.6e11, "B/s", "960 GB/s" },	      { 0, "s", "0 s" },
+		{ 1.229e14, "FLOP/s", "122.9 TFLOP/s" },
+		{ -2.5e9, "Hz", "-2.5 GHz" },	      { 17, "cycle", "17 cycle" },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct buf b = { 0 };
+
+		unit_print(&b, rows[i].value, rows[i].unit);
+		is_str(b.data, rows[i].wanted, "%g %s", rows[i].value,
+		       rows[i].unit);
+		buf_fini(&b);
+	}
+	table_init(&t, "case,~value,unit,~lo,#n");
+	table_row(&t);
+	table_cell(&t, 0, "a|b");
+	table_cell(&t, 1, "5.741e-06");
+	table_cell(&t, 2, "s");
+	table_cell(&t, 3, "4.9e-07");
+	table_cell(&t, 4, "30");
+	is_printed(&t, TABLE_TEXT,
+		   "case  value  unit    lo   n\n"
+		   "a|b   5.741  \xc2\xb5s    0.49  30\n",
+		   "text has units of the size of the value");
+	is_printed(&t, TABLE_CSV, "case,value,unit,lo,n\r\n"
+		   "a|b,5.741e-06,s,4.9e-07,30\r\n", "CSV has them as they are");
+	is_printed(&t, TABLE_JSON, "[\n  {\"case\": \"a|b\", \"value\": "
+		   "5.741e-06, \"unit\": \"s\", \"lo\": 4.9e-07, \"n\": 30}\n]\n",
+		   "and so has JSON");
+	is_printed(&t, TABLE_MARKDOWN,
+		   "| case | value | unit | lo | n |\n"
+		   "| --- | ---: | --- | ---: | ---: |\n"
+		   "| a\\|b | 5.741 | \xc2\xb5s | 0.49 | 30 |\n",
+		   "markdown is as text");
+	table_fini(&t);
+}
+
+static void test_colours(void)
+{
+	struct table t;
+	struct err e = { 0 };
+
+	table_init(&t, "case,verdict");
+	table_row(&t);
+	table_cell(&t, 0, "x");
+	table_cell(&t, 1, "regress: 7 %%");
+	ok(paint_when("always", &e), "colours always");
+	is_printed(&t, TABLE_TEXT,
+		   "\033[1mcase\033[0m  \033[1mverdict\033[0m\n"
+		   "x     \033[31mregress: 7 %\033[0m\n",
+		   "a head is bold and a loss is red");
+	is_printed(&t, TABLE_CSV, "case,verdict\r\nx,regress: 7 %\r\n",
+		   "CSV is not");
+	setenv("NO_COLOR", "1", 1);
+	is_printed(&t, TABLE_TEXT, "case  verdict\nx     regress: 7 %\n",
+		   "with NO_COLOR there are none");
+	ok(paint_when("always", &e), "but --color=always overrules it");
+	ok(paint_when("never", &e), "never");
+	is_printed(&t, TABLE_TEXT, "case  verdict\nx     regress: 7 %\n",
+		   "there are none");
+	ok(!paint_when("often", &e), "no other word");
+	table_fini(&t);
 }
 
 static void test_full_disk(void)
@@ -316,6 +421,9 @@ int main(void)
 	test_text_strings();
 	test_many();
 	test_terminal();
+	test_narrow_terminal();
+	test_units();
+	test_colours();
 	test_full_disk();
 	return plan_done();
 }

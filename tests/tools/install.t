@@ -49,6 +49,23 @@ is "$(complete_words t0-isa ver)" verify 'commands are completed'
 is "$(complete_words t0-isa verify --al)" --allow= 'and what one of them takes'
 is "$(complete_words t0-isa list --al)" '' 'which another does not'
 
+is "$(complete_words t0-results list --color al)" always \
+	'values that the help lists are completed'
+PATH=$tmp/usr/bin:$PATH
+is "$(complete_words t0-run --device so)" soft 'and devices'
+is "$(complete_words t0-run --device = so)" soft 'behind a sign, too'
+"$build/t0-isa" verify tests/data/kernels/reduce.co --db "$tmp/runs.db" >/dev/null
+is "$(T0_DB=$tmp/runs.db complete_words t0-results show 1)" 1 \
+	'and the numbers of runs'
+has "$tmp/usr/share/zsh/site-functions/_t0-run" '#compdef t0-run' \
+	'zsh has a function'
+! command -v zsh >/dev/null || ok 'which zsh reads' \
+	zsh -n "$tmp/usr/share/zsh/site-functions/_t0-run"
+has "$tmp/usr/share/fish/vendor_completions.d/t0-run.fish" \
+	'complete -c t0-run -l device' 'and fish'
+! command -v fish >/dev/null || ok 'which fish reads' \
+	fish -n "$tmp/usr/share/fish/vendor_completions.d/t0-run.fish"
+
 # shellcheck disable=SC2086 # a list of tools
 exits 0 'the package is made' scripts/package "$build" "$tmp" $tools
 deb=$(echo "$tmp"/t0_*.deb)
