@@ -209,7 +209,8 @@ static void pack_rows(const float *a, size_t lda, size_t rows, size_t k,
 			int32_t sum;
 			float d = quantize_group(a + i * lda + at, k - at,
 						 (int8_t *)out, &sum);
-			sum *= -128;
+			/* Of what is infinite it may be anything. */
+			sum = (int32_t)(-128u * (uint32_t)sum);
 			memcpy(out + CPU_BYTES_OFFSET, &sum, sizeof(sum));
 			memcpy(out + CPU_BYTES_SCALE, &d, sizeof(d));
 		}

@@ -89,7 +89,7 @@ static double logits_error(const struct qwen_model *m, uint32_t chunk,
 static void test_type(const char *type)
 {
 	const char *file = path_of("x.gguf"), *dir = path_of("back");
-	struct qwen_load how = { 0 };
+	struct qwen_load how = { .activations = QWEN_AS_F32 };
 	struct qwen_model m;
 	struct ref r = { 0 };
 	struct err e = { 0 };
