@@ -66,6 +66,8 @@ static inline bool place_in_range(struct soft_wave *w,
 	if (high < low || (lanes_outside(off, (uint32_t)low,
 					 (uint32_t)(high - low)) & p->m.exec))
 		return false;
+	if (p->m.exec != ~0u)
+		keep_line(w, m, r, va);
 	/* Counted in integers: `at` itself need not be in the mapping. */
 	p->m.host = (uint8_t *)((uintptr_t)r->host + (uintptr_t)(at - r->va));
 	p->low = (uint32_t)at;

@@ -124,13 +124,20 @@ void soft_host_store_mask(struct buf *code, struct soft_host_mem to, int k,
 
 /*
  * Jumps forward, to be placed by soft_host_here(): where the 16 bits of a mask
- * are not all 0; where a dword in memory is not -1, or has some of
- * the bits; as flags are; always.
+ * are not all 0; where a dword in memory is not -1, has some of the
+ * bits, has none; as flags are; always.
  */
-enum soft_host_condition { SOFT_HOST_NOT_BELOW = 0x83, SOFT_HOST_ABOVE = 0x87 };
+enum soft_host_condition {
+	SOFT_HOST_NOT_BELOW = 0x83,
+	SOFT_HOST_ZERO,
+	SOFT_HOST_NOT_ZERO,
+	SOFT_HOST_ABOVE = 0x87,
+};
 size_t soft_host_jump_mask(struct buf *code, int k);
 size_t soft_host_jump_bits(struct buf *code, struct soft_host_mem m,
 			   uint32_t bits);
+size_t soft_host_jump_no_bits(struct buf *code, struct soft_host_mem m,
+			      uint32_t bits);
 size_t soft_host_jump_if(struct buf *code, enum soft_host_condition c);
 size_t soft_host_jump(struct buf *code);
 size_t soft_host_jump_not_ones(struct buf *code, struct soft_host_mem m);
@@ -241,6 +248,9 @@ bool soft_native_makes_mask(const struct soft_microop *m);
 /* `skip`: where it is left for the microop. */
 void soft_native_row(struct soft_native_run *r, const struct soft_microop *m,
 		     size_t skip);
+/* EXEC of a half to its mask registers, if that is not what they are. */
+void soft_native_exec(struct soft_native_run *r, int half);
+
 /* Where a vreg is, and its lanes from 16 i on. */
 struct soft_host_mem soft_native_vreg(const struct soft_native_run *r, int base,
 				      uintptr_t at);
@@ -289,9 +299,10 @@ static inline struct soft_host_mem soft_native_at(int constant)
 
 /* ------------------------------------------------------- native_mem.c ---- */
 
-/* Does it move dwords of a wave32?  Only then: */
+/* Does it move dwords of a wave32?  If some lanes execute, and not all? */
 bool soft_native_moves(const struct soft_microop *m);
-/* All lanes execute.  If they are no line it leaves to the microop. */
+bool soft_native_moves_some(const struct soft_microop *m);
+/* Only then.  If lanes are no line it leaves to the microop. */
 void soft_native_move(struct soft_native_run *r, const struct soft_microop *m,
 		      size_t skip);
 

@@ -181,14 +181,6 @@ void soft_host_store_mask(struct buf *code, struct soft_host_mem to, int k,
 
 /* --------------------------------------------------------------- jumps ---- */
 
-static size_t emit_jump_nonzero(struct buf *code)
-{
-	emit_byte(code, 0x0f);
-	emit_byte(code, 0x85);
-	emit_dword(code, 0);
-	return code->len;
-}
-
 size_t soft_host_jump_if(struct buf *code, enum soft_host_condition c)
 {
 	emit_byte(code, 0x0f);
@@ -214,7 +206,7 @@ size_t soft_host_jump_mask(struct buf *code, int k)
 {
 	emit_vex(code, false, 0, false, 0, 0x98);
 	emit_byte(code, 0xc0 | (unsigned)k << 3 | (unsigned)k);
-	return emit_jump_nonzero(code);
+	return soft_host_jump_if(code, SOFT_HOST_NOT_ZERO);
 }
 
 size_t soft_host_jump_not_ones(struct buf *code, struct soft_host_mem m)
@@ -222,16 +214,28 @@ size_t soft_host_jump_not_ones(struct buf *code, struct soft_host_mem m)
 	emit_byte(code, 0x83);
 	emit_mem(code, 7, m, 1);
 	emit_byte(code, 0xff);
-	return emit_jump_nonzero(code);
+	return soft_host_jump_if(code, SOFT_HOST_NOT_ZERO);
+}
+
+static void emit_test(struct buf *code, struct soft_host_mem m, uint32_t bits)
+{
+	emit_byte(code, 0xf7);
+	emit_mem(code, 0, m, 4);
+	emit_dword(code, bits);
 }
 
 size_t soft_host_jump_bits(struct buf *code, struct soft_host_mem m,
 			   uint32_t bits)
 {
-	emit_byte(code, 0xf7); /* test m, bits */
-	emit_mem(code, 0, m, 4);
-	emit_dword(code, bits);
-	return emit_jump_nonzero(code);
+	emit_test(code, m, bits);
+	return soft_host_jump_if(code, SOFT_HOST_NOT_ZERO);
+}
+
+size_t soft_host_jump_no_bits(struct buf *code, struct soft_host_mem m,
+			      uint32_t bits)
+{
+	emit_test(code, m, bits);
+	return soft_host_jump_if(code, SOFT_HOST_ZERO);
 }
 
 void soft_host_here(struct buf *code, size_t jump)

@@ -21,6 +21,11 @@ static enum where place_of(const struct soft_microop *m)
 						    NOT;
 }
 
+bool soft_native_moves_some(const struct soft_microop *m)
+{
+	return place_of(m) != NOT && m->mods[0] == 4;
+}
+
 /* In LDS more than a dword is mostly part of a matrix, and no line. */
 bool soft_native_moves(const struct soft_microop *m)
 {
@@ -61,6 +66,12 @@ static void find_distances(struct soft_native_run *r, int pair)
 			     0);
 }
 
+/* The mask of lanes 16 i to 16 i + 15 that count. */
+static int lanes_of(const struct soft_native_run *r, int i)
+{
+	return r->masked ? SOFT_K_EXEC + i : 0;
+}
+
 /* Jumps if they are not `step` bytes from one to the next. */
 static size_t jump_off_line(struct soft_native_run *r, unsigned step)
 {
@@ -68,9 +79,9 @@ static size_t jump_off_line(struct soft_native_run *r, unsigned step)
 
 	for (int i = 0; i < 2; i++)
 		soft_host_op_mem(r->code, SOFT_HOST_CMPD,
-				 i ? SOFT_K_OTHER : SOFT_K_N, 0,
-				 2 * SOFT_PAIR_V + i, soft_native_at(at + 16 * i),
-				 false, 4);
+				 i ? SOFT_K_OTHER : SOFT_K_N, lanes_of(r, i),
+				 2 * SOFT_PAIR_V + i,
+				 soft_native_at(at + 16 * i), false, 4);
 	return jump_unequal(r);
 }
 
@@ -82,8 +93,8 @@ static void check_same(struct soft_native_run *r, int pair, size_t skip)
 	soft_host_op(r->code, SOFT_HOST_BROADCASTD, u, 0, 0, 2 * pair, 0);
 	for (int i = 0; i < 2; i++)
 		soft_host_op(r->code, SOFT_HOST_CMPD,
-			     i ? SOFT_K_OTHER : SOFT_K_N, 0, 2 * pair + i, u,
-			     4);
+			     i ? SOFT_K_OTHER : SOFT_K_N, lanes_of(r, i),
+			     2 * pair + i, u, 4);
 	soft_native_bail(r, jump_unequal(r), skip);
 }
 
@@ -332,18 +343,19 @@ static void hold_several(struct soft_native_run *r, const struct several *s)
 
 /* --------------------------------------------------------------- moves ---- */
 
+/* Lanes that do not execute keep what they have. */
 static void move_one(struct soft_native_run *r, struct soft_host_mem data,
 		     bool store)
 {
-	const int pair = store ? soft_native_load(r, data) :
-				 soft_native_take(r);
+	const int pair = store || r->masked ? soft_native_load(r, data) :
+					      soft_native_take(r);
 
-	if (store) {
-		soft_native_store(r, pair, piece(0));
-		return;
-	}
 	for (int i = 0; i < 2; i++)
-		get(r, 2 * pair + i, piece(i));
+		soft_host_op_mem(r->code, store ? SOFT_HOST_STORED :
+						  SOFT_HOST_MOVD, 2 * pair + i,
+				 lanes_of(r, i), 0, piece(i), false, 0);
+	if (store)
+		return;
 	soft_native_store(r, pair, data);
 	soft_native_hold(r, pair, data);
 }
@@ -385,6 +397,14 @@ void soft_native_move(struct soft_native_run *r, const struct soft_microop *m,
 	const int n = m->mods[0] / 4;
 	struct several s;
 
+	if (r->masked) {
+		/* The line begins at lane 0. */
+		soft_native_bail(r, soft_host_jump_no_bits(
+					    r->code,
+					    soft_host_sgpr(ISA_R_EXEC_LO), 1),
+				 skip);
+		soft_native_exec(r, 0);
+	}
 	if (place_of(m) == VADDR) /* in both ways */
 		soft_native_load(r, soft_native_vreg(r, 0, m->a +
 						     SOFT_VREG_BYTES));

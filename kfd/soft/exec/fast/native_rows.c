@@ -365,7 +365,7 @@ static void load_mask(struct buf *code, int k, int reg)
 }
 
 /* Of an instruction with DPP they are known. */
-static void load_exec(struct soft_native_run *r, int half)
+void soft_native_exec(struct soft_native_run *r, int half)
 {
 	if (r->first && r->masked) {
 		for (int i = 0; i < 2; i++)
@@ -466,7 +466,7 @@ static void emit_row(struct soft_native_run *r, const struct soft_microop *m,
 					    SOFT_MODE_FP16_OVFL), skip);
 		r->plain16 = true;
 	}
-	load_exec(r, m->half);
+	soft_native_exec(r, m->half);
 	load_sources(r, m, row, &n);
 	if (uses_mask(row, MASKED, MASKED) || uses_mask(row, MAKES_IN, MAKES_IN))
 		load_mask(r->code, SOFT_K_IN, m->mask_in);

@@ -156,12 +156,18 @@ static void leave_all(struct soft_native_run *r, size_t n)
 	buf_fini(&r->bail);
 }
 
-/* To the microop, for what the body for some lanes does not know. */
-static void leave_at(struct soft_native_run *r, size_t skip)
+/* Nothing is in registers where the body for some lanes is entered. */
+static void forget_all(struct soft_native_run *r)
 {
-	soft_host_leave(r->code, skip);
 	memset(r->pair, 0, sizeof(r->pair));
 	r->half = SOFT_NOWHERE;
+}
+
+/* Does it leave to the microop there? */
+static bool is_for_all(const struct soft_microop *m)
+{
+	return is_dpp(m) ||
+	       (soft_native_moves(m) && !soft_native_moves_some(m));
 }
 
 static void emit_body(const struct bodies *b, bool masked)
@@ -173,11 +179,10 @@ static void emit_body(const struct bodies *b, bool masked)
 
 	for (size_t i = 0; i < b->n; i++) {
 		const size_t skip = 1 + i + (size_t)(e - b->entry);
-		const bool dpp = is_dpp(&b->m[i]);
 
-		if (masked && (dpp || soft_native_moves(&b->m[i]))) {
-			leave_at(&r, skip);
-			if (dpp)
+		if (masked && is_for_all(&b->m[i])) {
+			soft_host_leave(r.code, skip);
+			if (is_dpp(&b->m[i]))
 				i += count_dpp(b->m + i, b->n - i) - 1;
 		} else {
 			emit_microop(&r, &b->m[i], skip);
@@ -186,7 +191,9 @@ static void emit_body(const struct bodies *b, bool masked)
 			continue;
 		e->label[masked] = b->code->len;
 		r.plain16 = false;
-		if (!masked)
+		if (masked)
+			forget_all(&r);
+		else
 			memcpy(e->pair, r.pair, sizeof(r.pair));
 		e++;
 	}
