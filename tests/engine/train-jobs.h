@@ -34,6 +34,7 @@ struct job {
 	uint32_t value[MOST]; /* inputs that have a gradient */
 	uint32_t gradient[MOST];
 	double *x[MOST];
+	double *slope[MOST]; /* of the sum; NaN: not known yet */
 	size_t n[MOST];
 	unsigned n_inputs;
 	uint32_t y, dy; /* TRAIN_NONE: the loss */
@@ -75,6 +76,9 @@ static inline uint32_t input_new(struct job *j, size_t rows, size_t cols)
 	j->gradient[i] = value_new(j, TRAIN_GRADIENT, rows, cols);
 	j->n[i] = rows * cols;
 	j->x[i] = calloc(j->n[i], sizeof(double));
+	j->slope[i] = calloc(j->n[i], sizeof(double));
+	for (size_t k = 0; k < j->n[i]; k++)
+		j->slope[i][k] = NAN;
 	for (size_t k = 0; k < j->n[i]; k++)
 		j->x[i][k] = (float)(1.5 * random_unit());
 	return j->value[i];
@@ -123,6 +127,7 @@ static inline void job_fini(struct job *j)
 {
 	for (unsigned i = 0; i < j->n_inputs; i++) {
 		free(j->x[i]);
+		free(j->slope[i]);
 		free(j->was[i]);
 	}
 	free(j->c);
@@ -516,8 +521,9 @@ static inline double back_error(struct job *j, const struct train *x)
 		for (size_t k = 0; k < j->n[i]; k++)
 			got[k] = (float)(now[k] - (j->added[i] ? j->was[i][k] :
 								 0));
-		most = fmax(most, grad_error(sum_weighted, j, j->x[i], got,
-					     j->n[i], step, true));
+		most = fmax(most, grad_error_kept(sum_weighted, j, j->x[i],
+						  got, j->n[i], step, true,
+						  j->slope[i]));
 		free(got);
 	}
 	return most;

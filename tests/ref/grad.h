@@ -209,26 +209,38 @@ static inline double grad_slope(double (*f)(void *ctx), void *ctx, double *x)
  * How far the gradient `got` is from slopes, in every `stride`-th element and
  * the last: the largest difference over the largest slope, that at least 0.1
  * where values are of the size of 1; or the length of the difference over that
- * of the slopes.
+ * of the slopes.  kept [n]: those that are known, NaN the others; or NULL.
  */
-static inline double grad_error(double (*f)(void *ctx), void *ctx, double *x,
-				const float *got, size_t n, size_t stride,
-				bool largest)
+static inline double grad_error_kept(double (*f)(void *ctx), void *ctx,
+				     double *x, const float *got, size_t n,
+				     size_t stride, bool largest, double *kept)
 {
 	double most = 0, size = 1e-1, off2 = 0, size2 = 0;
 
 	for (size_t i = 0; i < n; i += i + stride < n || i + 1 == n ?
 						stride : n - 1 - i) {
-		double want = grad_slope(f, ctx, x + i), off = got[i] - want;
-
 		if (!isfinite(got[i]))
 			return INFINITY;
+		double want = kept && !isnan(kept[i]) ?
+				      kept[i] :
+				      grad_slope(f, ctx, x + i);
+		double off = got[i] - want;
+
+		if (kept)
+			kept[i] = want;
 		most = fmax(most, fabs(off));
 		size = fmax(size, fabs(want));
 		off2 += off * off;
 		size2 += want * want;
 	}
 	return largest ? most / size : sqrt(off2 / size2);
+}
+
+static inline double grad_error(double (*f)(void *ctx), void *ctx, double *x,
+				const float *got, size_t n, size_t stride,
+				bool largest)
+{
+	return grad_error_kept(f, ctx, x, got, n, stride, largest, NULL);
 }
 
 #endif
