@@ -37,6 +37,63 @@ static void few_rows(struct gemm_config *c, uint32_t n, uint32_t k, bool pair)
 		c->split *= 2;
 }
 
+/*
+ * Products of thousands of rows, as a training step has them in all layouts: by
+ * the tuner, for 2048 tokens of a model of 2048 by 6144.  The first row that
+ * has the layout and is no larger is taken; `even` where tiles divide the sides.
+ */
+static const struct {
+	bool a_trans, b_trans;
+	uint32_t m, n; /* at least */
+	uint16_t tile[3];
+	uint8_t waves_m, waves_n, buffers, unroll, order;
+	enum gemm_lds lds;
+} large[] = {
+	{ false, true, 2048, 6144, { 128, 128, 32 }, 2, 2, 2, 1, 0,
+	  GEMM_LDS_SWIZZLE },
+	{ false, true, 2048, 4096, { 64, 64, 64 }, 2, 2, 1, 1, 0,
+	  GEMM_LDS_SWIZZLE },
+	{ false, true, 2048, 2048, { 64, 128, 64 }, 2, 4, 1, 2, 8,
+	  GEMM_LDS_PAD },
+	{ false, true, 2048, 1024, { 128, 128, 64 }, 2, 4, 1, 1, 8,
+	  GEMM_LDS_PAD },
+	{ false, false, 2048, 6144, { 256, 128, 16 }, 4, 2, 2, 2, 8,
+	  GEMM_LDS_PAD },
+	{ false, false, 2048, 2048, { 128, 64, 32 }, 4, 1, 1, 1, 0,
+	  GEMM_LDS_SWIZZLE },
+	{ true, false, 6144, 2048, { 256, 128, 16 }, 4, 2, 1, 2, 0,
+	  GEMM_LDS_PAD },
+	{ true, false, 4096, 2048, { 128, 128, 16 }, 1, 4, 1, 1, 16,
+	  GEMM_LDS_PAD },
+	{ true, false, 2048, 6144, { 256, 64, 16 }, 4, 2, 2, 2, 8,
+	  GEMM_LDS_PAD },
+	{ true, false, 1024, 2048, { 64, 64, 32 }, 2, 1, 1, 1, 16,
+	  GEMM_LDS_PAD },
+};
+
+static bool is_large(const struct gemm_op *op, uint32_t m, uint32_t n,
+		     uint32_t k, struct gemm_config *c)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(large) && k >= 1024; i++) {
+		if (op->a_trans != large[i].a_trans ||
+		    op->b_trans != large[i].b_trans || m < large[i].m ||
+		    n < large[i].n)
+			continue;
+		c->m = large[i].tile[0];
+		c->n = large[i].tile[1];
+		c->k = large[i].tile[2];
+		c->waves_m = large[i].waves_m;
+		c->waves_n = large[i].waves_n;
+		c->buffers = large[i].buffers;
+		c->unroll = large[i].unroll;
+		c->order = large[i].order;
+		c->lds = large[i].lds;
+		c->even = m % c->m == 0 && n % c->n == 0 && k % c->k == 0;
+		return true;
+	}
+	return false;
+}
+
 struct gemm_config gemm_default_for(const struct gemm_op *op, uint32_t m,
 				    uint32_t n, uint32_t k)
 {
@@ -46,6 +103,8 @@ struct gemm_config gemm_default_for(const struct gemm_op *op, uint32_t m,
 	struct gemm_config c = gemm_default(op);
 
 	if (op->in != DSL_BF16 && op->in != DSL_F16)
+		return c;
+	if (!pair && !op->weights && is_large(op, m, n, k, &c))
 		return c;
 	if (m <= 16) {
 		few_rows(&c, n, k, pair);

@@ -141,7 +141,7 @@ struct gemm_launch {
 struct gemm_config gemm_default(const struct gemm_op *op);
 /*
  * The same, but good for a product of about this size: one of a few, by the
- * simulator.
+ * simulator.  Of thousands of rows it may be `even`: of this size only.
  */
 struct gemm_config gemm_default_for(const struct gemm_op *op, uint32_t m,
 				    uint32_t n, uint32_t k);

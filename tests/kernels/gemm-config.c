@@ -523,6 +523,41 @@ static void test_default_time(void)
 	cost_fini(&m);
 }
 
+/* Of thousands of rows, in every layout of a training step. */
+static void test_large(void)
+{
+	static const char *const ops[] = { "bf16_nt_f32", "bf16_nn_f32",
+					   "bf16_tn_f32" };
+	struct cost_model m;
+	struct err e = { 0 };
+
+	cost_init(&m, "gfx1100");
+	for (size_t i = 0; i < ARRAY_SIZE(ops); i++) {
+		struct gemm_op op;
+
+		if (!gemm_op_parse(ops[i], &op, &e))
+			BUG("%s", e.msg);
+		const struct gemm_config c =
+			gemm_default_for(&op, 2048, 2048, 2048);
+		const struct gemm_config any = gemm_default(&op);
+		double ratio = square_s(&m, ops[i], &c, 2048) /
+			       square_s(&m, ops[i], &any, 2048);
+
+		ok(ratio < 0.97, "%s: the default for 2048 takes %.3f of the "
+		   "time of that for any", ops[i], ratio);
+		for (uint32_t n = 2048; n < 8000; n += 1000) {
+			const struct gemm_shape s = { .m = n + 1, .n = n,
+						      .k = 2056 };
+			struct gemm_config odd =
+				gemm_default_for(&op, s.m, s.n, s.k);
+			ok(gemm_check(&op, &odd, &e) &&
+				   gemm_fits(&op, &odd, &s, &e) && !odd.even,
+			   "%s: %u x %u fits (%s)", ops[i], s.m, s.n, e.msg);
+		}
+	}
+	cost_fini(&m);
+}
+
 int main(void)
 {
 	test_op_names();
@@ -539,5 +574,6 @@ int main(void)
 	test_overlap();
 	test_odd();
 	test_default_time();
+	test_large();
 	return plan_done();
 }

@@ -153,6 +153,7 @@ static const struct gpu_tiles *tiles_make(struct gpu_card *g,
 	if (want->any) {
 		want->config = gemm_default_for(&want->op, want->m, want->n,
 						want->k);
+		want->config.even &= !any;
 		t = tiles_of_any(g, want);
 		if (t)
 			return t;
