@@ -3,7 +3,8 @@
  * its gradients, by the matrix units.
  *
  * As packed.c, but a group has PACKED_ROWS tokens of a head, a wave 16 of them,
- * each in two lanes 16 apart.  Values are bf16 in products, sums f32; in memory
+ * each in two lanes 16 apart.  Values are bf16 in products, or f16 where they
+ * are that in memory, sums f32; in memory
  * queries, keys, values, results and their gradients are of shape.type, dq and
  * dk f32.  Every product is computed turned, so that a lane has the results of
  * its own token: rows of the first matrix are numbered so that lane l holds
@@ -27,6 +28,7 @@ enum {
 
 struct flash {
 	struct dsl *k;
+	enum dsl_type narrow;	     /* in products */
 	uint32_t group, head, tiles; /* tiles: of a head */
 	uint32_t block;		     /* tokens in LDS at a time */
 	uint32_t pitch, turned_pitch;
@@ -46,6 +48,7 @@ static void flash_begin(struct flash *f, struct dsl *k,
 		FAIL(k, "heads of %u elements; wanted a multiple of %d",
 		     s->head, TILE);
 	*f = (struct flash){ .k = k,
+			     .narrow = s->type == DSL_F16 ? DSL_F16 : DSL_BF16,
 			     .group = s->group,
 			     .head = s->head,
 			     .tiles = (s->head + TILE - 1) / TILE,
@@ -129,9 +132,9 @@ static struct val place_of(const struct vectors *v, struct val token,
 		   CAST(DSL_U32, element));
 }
 
-static struct val as_bf16(struct val x)
+static struct val narrow_val(const struct flash *f, struct val x)
 {
-	return x.type == DSL_BF16 ? x : CAST(DSL_BF16, x);
+	return x.type == f->narrow ? x : CAST(f->narrow, x);
 }
 
 /* Of two tokens that are neighbours, a piece each. */
@@ -161,7 +164,7 @@ static struct unit unit_load(const struct flash *f, const struct vectors *v,
 				       SUB(f->tokens, 1));
 		struct val at = place_of(v, token, MUL(x.piece, PIECE));
 
-		x.x[i] = as_bf16(LOADV_IF(x.in, v->p, at, PIECE));
+		x.x[i] = narrow_val(f, LOADV_IF(x.in, v->p, at, PIECE));
 	}
 	return x;
 }
@@ -217,12 +220,12 @@ static void stage_block(const struct flash *f, const struct part part[2],
 static struct val rows_new(const struct flash *f, uint32_t rows,
 			   const char *name)
 {
-	return LDS(f->k, DSL_BF16, rows * f->pitch, name);
+	return LDS(f->k, f->narrow, rows * f->pitch, name);
 }
 
 static struct val turned_new(const struct flash *f, const char *name)
 {
-	return LDS(f->k, DSL_BF16, f->head * f->turned_pitch, name);
+	return LDS(f->k, f->narrow, f->head * f->turned_pitch, name);
 }
 
 /* ----------------------------------------------------------- products -- */
@@ -264,7 +267,7 @@ static void own_load(const struct flash *f, const struct vectors *v,
 		struct val at =
 			place_of(v, f->own, CONST(f->k, DSL_I32, c * TILE));
 		o->x[c] = FRAG_OPERAND(
-			'B', as_bf16(LOADV_IF(f->in, v->p, at, TILE)));
+			'B', narrow_val(f, LOADV_IF(f->in, v->p, at, TILE)));
 	}
 }
 
@@ -293,11 +296,11 @@ static struct val multiply_rows(const struct flash *f, struct val lds,
 /* Both halves' results of a tile as the second matrix. */
 static struct val turn_weights(const struct flash *f, struct val p)
 {
-	struct val mine = BITS(DSL_I32, CAST(DSL_BF16, p));
+	struct val mine = BITS(DSL_I32, CAST(f->narrow, p));
 	struct val other = SHUFFLE_XOR(mine, 16), low = EQ(f->half, 0);
 	struct val a = SELECT(low, mine, other), b = SELECT(low, other, mine);
 
-	return FRAG_OPERAND('B', BITS(DSL_BF16, JOIN(a, b)));
+	return FRAG_OPERAND('B', BITS(f->narrow, JOIN(a, b)));
 }
 
 /* Elements 16 c + 8 half + 0..7 of a sum for the lane's token. */

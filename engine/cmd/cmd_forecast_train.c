@@ -62,24 +62,21 @@ static void add_row(struct step *s, const char *part, const char *kernel,
 	table_cell(t, 5, "%.1f", 100 * all_s / s->all_s);
 }
 
-/* The kernels of a list that runs `times` in the step. */
-static void add_part(struct step *s, const char *part, struct gpu_forecast *f,
-		     uint32_t times)
+static void add_part(struct step *s, const char *part, struct gpu_forecast *f)
 {
 	f->n = merge_shares(f->share, f->n);
 	for (size_t i = 0; i < f->n; i++) {
 		const struct gpu_share *x = &f->share[i];
 
-		add_row(s, part, x->kernel, times * x->launches,
-			times * x->launches * x->each_s);
+		add_row(s, part, x->kernel, x->launches,
+			x->launches * x->each_s);
 		table_cell(&s->table, 3, "%.2f", x->each_s * 1e6);
 		table_cell(&s->table, 7, "%.1f",
 			   100 * x->flop / x->each_s / s->limit);
 		table_cell(&s->table, 9, "%s", x->limit);
 		table_cell(&s->table, 10, "%s", x->chosen);
 	}
-	add_row(s, part, "(launches)", times * f->packets,
-		times * f->launches_s);
+	add_row(s, part, "(launches)", f->packets, f->launches_s);
 }
 
 static double part_seconds(const struct gpu_forecast *f)
@@ -102,14 +99,13 @@ static double share_of_limit(const struct step *s)
 
 static void fill_table(struct step *s)
 {
-	uint32_t times = (uint32_t)s->c->accumulate;
 	struct train_forecast *f = &s->f;
 
-	s->all_s = times * part_seconds(&f->batch) + part_seconds(&f->update);
-	add_part(s, "batch", &f->batch, times);
-	add_part(s, "update", &f->update, 1);
-	add_row(s, "step", "(all)",
-		times * f->batch.packets + f->update.packets, s->all_s);
+	s->all_s = part_seconds(&f->batches) + part_seconds(&f->update);
+	add_part(s, "batch", &f->batches);
+	add_part(s, "update", &f->update);
+	add_row(s, "step", "(all)", f->batches.packets + f->update.packets,
+		s->all_s);
 	table_cell(&s->table, 6, "%.1f", tokens_per_second(s));
 	table_cell(&s->table, 7, "%.1f", 100 * share_of_limit(s));
 	table_cell(&s->table, 8, "%.3f", (double)f->bytes * 1e-9);
@@ -164,8 +160,7 @@ static bool store_share(struct step *s, double all_s, struct err *e)
 }
 
 static bool store_part(struct step *s, const char *part,
-		       const struct gpu_forecast *f, uint32_t times,
-		       struct err *e)
+		       const struct gpu_forecast *f, struct err *e)
 {
 	struct res_record *r = &s->rows;
 	bool ok = true;
@@ -174,7 +169,7 @@ static bool store_part(struct step *s, const char *part,
 		const struct gpu_share *x = &f->share[i];
 
 		ok = begin_case(s, part, x->kernel, i + 1, e) &&
-		     store_share(s, times * x->launches * x->each_s, e) &&
+		     store_share(s, x->launches * x->each_s, e) &&
 		     res_record_exact(r, "time", "s", x->each_s, RES_LOWER,
 				      e) &&
 		     res_record_exact(r, "flops", "FLOP/s",
@@ -183,7 +178,7 @@ static bool store_part(struct step *s, const char *part,
 				      RES_LOWER, e);
 	}
 	return ok && begin_case(s, part, "(launches)", 0, e) &&
-	       store_share(s, times * f->launches_s, e);
+	       store_share(s, f->launches_s, e);
 }
 
 static bool store_step(struct step *s, const struct cost_model *costs,
@@ -198,9 +193,8 @@ static bool store_step(struct step *s, const struct cost_model *costs,
 				   RES_HIGHER, e) &&
 		  res_record_exact(r, "memory", "B", (double)f->bytes,
 				   RES_LOWER, e) &&
-		  store_part(s, "batch", &f->batch, (uint32_t)s->c->accumulate,
-			     e) &&
-		  store_part(s, "update", &f->update, 1, e);
+		  store_part(s, "batch", &f->batches, e) &&
+		  store_part(s, "update", &f->update, e);
 
 	return res_record_end(r, ok, e);
 }
@@ -217,7 +211,8 @@ static bool find_step(struct step *s, const struct qwen_config *m,
 	for (;;) {
 		if (!train_qwen3(&s->g, m, &s->how, e))
 			return false;
-		if (train_gpu_forecast(&s->g, &r, costs, &s->f, e))
+		if (train_gpu_forecast(&s->g, &r, (uint32_t)s->c->accumulate,
+				       costs, &s->f, e))
 			return true;
 		if (e->code != ERR_NOMEM || s->how.again == all)
 			return false;

@@ -105,6 +105,8 @@ bool train_checkpoint_write(const struct train *x, const char *path,
 	struct buf part = { 0 };
 	struct stream s;
 
+	if (!train_fetch(x, e))
+		return false;
 	buf_printf(&part, "%s.part", path);
 	bool ok = stream_open(&s, part.data, "wb");
 	if (ok) {

@@ -88,6 +88,7 @@ void train_adapters_random(struct train *x, uint64_t seed)
 		memset(train_data(x, p[1].weight), 0,
 		       count_of(&p[1]) * sizeof(float));
 	}
+	train_changed(x);
 }
 
 /* ---- from files ---- */
@@ -233,7 +234,7 @@ bool train_write(const struct train *x, const char *dir, bool average,
 			     .width = g->value[g->param[0].weight].width };
 
 	qwen_config_print(&g->config, &config, &generation);
-	bool ok = file_make_folders(dir, e) &&
+	bool ok = train_fetch(x, e) && file_make_folders(dir, e) &&
 		  text_write(dir, "config.json", &config, e) &&
 		  text_write(dir, "generation_config.json", &generation, e) &&
 		  weights_write(&w, dir, "model.safetensors", e);
@@ -281,7 +282,7 @@ bool train_adapters_write(const struct train *x, const char *dir,
 	buf_adds(&text, s);
 	free(s);
 	json_decref(j);
-	bool ok = file_make_folders(dir, e) &&
+	bool ok = train_fetch(x, e) && file_make_folders(dir, e) &&
 		  text_write(dir, "adapter_config.json", &text, e) &&
 		  weights_write(&w, dir, "adapter_model.safetensors", e);
 	buf_fini(&text);

@@ -392,6 +392,7 @@ void train_weights_round(struct train *x)
 				g->type, train_data(x, p->master),
 				count_of(p), train_data(x, p->weight));
 	}
+	train_changed(x);
 }
 
 void train_average_begin(struct train *x)
@@ -408,4 +409,5 @@ void train_average_begin(struct train *x)
 				train_data(x, wide ? p->master : p->weight),
 				count_of(p), train_data(x, p->average));
 	}
+	train_changed(x);
 }

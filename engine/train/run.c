@@ -16,6 +16,7 @@ struct train {
 	struct train_worker *worker; /* [threads] */
 	char *arena;
 	float scale, loss_scale;
+	bool changed;	   /* the host has written what is always there */
 	uint32_t from, to; /* of the run at hand */
 };
 
@@ -125,7 +126,8 @@ struct train *train_new(const struct train_graph *g, struct threads *t,
 		return NULL;
 	struct train *x = xcalloc(1, sizeof(*x));
 	*x = (struct train){ .g = g, .backend = b, .threads = t,
-			     .arena = arena, .scale = 1, .loss_scale = 1 };
+			     .arena = arena, .scale = 1, .loss_scale = 1,
+			     .changed = true };
 	unsigned n = threads_count(t);
 	x->worker = xcalloc(n, sizeof(*x->worker));
 	for (unsigned i = 0; i < n; i++)
@@ -154,6 +156,19 @@ void train_free(struct train *x)
 void *train_data(const struct train *x, uint32_t value)
 {
 	return x->arena + x->g->value[value].offset;
+}
+
+void train_changed(struct train *x)
+{
+	x->changed = true;
+}
+
+bool train_fetch(const struct train *x, struct err *e)
+{
+	const struct train_backend *b = x->backend;
+
+	/* What is not there yet is the host's. */
+	return !b->device || x->changed || b->device->fetch(b->ctx, e);
 }
 
 void train_scale(struct train *x, float scale)
@@ -235,12 +250,22 @@ static void run_list(void *ctx, struct threads *t, unsigned thread)
 	}
 }
 
+static bool send_changes(struct train *x, struct err *e)
+{
+	if (x->changed && !x->backend->device->send(x->backend->ctx, e))
+		return false;
+	x->changed = false;
+	return true;
+}
+
 bool train_run(struct train *x, uint32_t from, uint32_t to, struct err *e)
 {
 	const struct train_backend *b = x->backend;
 
 	if (b->device)
-		return b->device->run(b->ctx, from, to, x->scale, e);
+		return send_changes(x, e) &&
+		       b->device->run(b->ctx, from, to,
+				      x->scale * x->loss_scale, e);
 	x->from = from;
 	x->to = to;
 	threads_run(x->threads, run_list, x);
@@ -253,7 +278,9 @@ bool train_update(struct train *x, const struct train_rule *r, uint64_t step,
 	const struct train_backend *b = x->backend;
 
 	if (b->device)
-		return b->device->update(b->ctx, r, step, norm, e);
+		return send_changes(x, e) &&
+		       b->device->update(b->ctx, r, step, x->loss_scale, norm,
+					 e);
 	*norm = train_update_host(x, r, step);
 	return true;
 }

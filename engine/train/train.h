@@ -201,17 +201,23 @@ struct train_worker {
  */
 struct train_device {
 	/*
-	 * Memory of the graph, zeroed, that the host sees; close() ends it,
-	 * also after a failure.
+	 * Memory of the graph, zeroed, that the host sees, or a copy of it;
+	 * close() ends it, also after a failure.
 	 */
 	bool (*open)(void *ctx, const struct train_graph *g, char **arena,
 		     struct err *e);
 	void (*close)(void *ctx);
-	/* As train_run() and train_update(). */
+	/* A copy's values that are always there go to the device, and back. */
+	bool (*send)(void *ctx, struct err *e);
+	bool (*fetch)(void *ctx, struct err *e);
+	/*
+	 * As train_run() and train_update(), with the scales; of a copy the
+	 * batch goes there before, and its losses come back.
+	 */
 	bool (*run)(void *ctx, uint32_t from, uint32_t to, float scale,
 		    struct err *e);
 	bool (*update)(void *ctx, const struct train_rule *r, uint64_t step,
-		       double *norm, struct err *e);
+		       float loss_scale, double *norm, struct err *e);
 };
 
 /*
@@ -235,8 +241,16 @@ extern const struct train_backend train_cpu;
 struct train *train_new(const struct train_graph *g, struct threads *t,
 			const struct train_backend *b, struct err *e);
 void train_free(struct train *x);
-/* Memory of a value, as `rows` and `cols` say. */
+/*
+ * Memory of a value, as `rows` and `cols` say.  A device may have its own: then
+ * this is a copy, of which ids, positions and targets go there with every run
+ * and losses come back.  Whoever changes other values says so before the next
+ * run (what the device has made of them meanwhile is lost); whoever reads them
+ * fetches them.
+ */
 void *train_data(const struct train *x, uint32_t value);
+void train_changed(struct train *x);
+bool train_fetch(const struct train *x, struct err *e);
 /* What gradients are multiplied with: 1 / targets of a step.  1 at first. */
 void train_scale(struct train *x, float scale);
 /*

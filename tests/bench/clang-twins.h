@@ -282,8 +282,8 @@ static const struct twin {
 	  { RESULT(COUNT / 4096 + 1, 64 * 16 * EPS), F32S(COUNT, 4),
 	    INT(COUNT) }, COUNT / 4096 + 1, 1, F32_ONLY },
 	{ "clip_norm", "train",
-	  { RESULT(2, 64 * EPS), EQUAL(N, 3), INT(N), NUM(1.5) }, 1, 1,
-	  F32_ONLY },
+	  { RESULT(2, 64 * EPS), EQUAL(N, 3), INT(N), NUM(1.5), NUM(.25) }, 1,
+	  1, F32_ONLY },
 #define LEARN { UPDATED(OF_SHAPE, COUNT, 4, 16 * EPS), \
 		UPDATED(SSA_F32, COUNT, 1, 8 * EPS), \
 		UPDATED(SSA_F32, COUNT, 1, 8 * EPS)
@@ -295,6 +295,18 @@ static const struct twin {
 	  NUM(.9), NUM(.95), NUM(.95), NUM(1e-8), NUM(2), NUM(3), INT(77),
 	  INT(COUNT) }, BLOCKS, 1, BOTH },
 #undef LEARN
+	{ "learn_direction", "train",
+	  { UPDATED(OF_SHAPE, COUNT, 4, 16 * EPS),
+	    UPDATED(SSA_F32, COUNT, 1, 8 * EPS), FROM(SSA_BF16, COUNT, 1),
+	    EQUAL(2, 1), NUM(1e-3), NUM(.9), INT(77), INT(COUNT) }, BLOCKS, 1,
+	  BOTH },
+	{ "learn_nesterov", "train",
+	  { UPDATED(SSA_F32, COUNT, 1, 8 * EPS),
+	    UPDATED(SSA_F32, COUNT, 1, 8 * EPS), EQUAL(2, 1), NUM(.95),
+	    INT(COUNT) }, BLOCKS, 1, F32_ONLY },
+	{ "over_length", "train",
+	  { TO_ELEMS(COUNT, 8 * EPS), F32S(COUNT, 4), EQUAL(2, 3),
+	    INT(COUNT) }, BLOCKS, 1, BF16_ONLY },
 	{ "learn_average", "train",
 	  { UPDATED(SSA_F32, COUNT, 4, 8 * EPS), FROM(OF_SHAPE, COUNT, 4),
 	    EQUAL(2, 1), NUM(.1), INT(COUNT) }, BLOCKS, 1, BOTH },

@@ -4,6 +4,8 @@
  * and that defects are seen.
  */
 #include "engine/train/gpu/gpu.h"
+#include "kfd/driver.h"
+#include "kfd/soft/soft.h"
 #include "tests/engine/train-jobs.h"
 #include "tests/engine/train-step.h"
 
@@ -103,6 +105,8 @@ static void test_model(void)
 	how.type = QWEN_W_BF16;
 	how.masters = true;
 	test_step("bf16", &how, true, &by, 2e-2, 1e-2);
+	how.type = QWEN_W_F16;
+	test_step("f16", &how, true, &by, 2.5e-3, 1e-3);
 }
 
 /* Tensors of zeros, and a tail that is not written. */
@@ -186,7 +190,7 @@ static struct train *learn(struct train_graph *g, const struct train_how *how,
 	struct train *x;
 
 	c.layers = getenv("T0_SLOW") ? 2 : 1;
-	if (how->type == QWEN_W_BF16) /* by the matrix units */
+	if (how->type != QWEN_W_F32) /* by the matrix units */
 		c.head_dim = 16;
 	if (!train_qwen3(g, &c, how, &e) ||
 	    !(x = train_new(g, threads, b, &e))) {
@@ -196,6 +200,7 @@ static struct train *learn(struct train_graph *g, const struct train_how *how,
 	train_random(x, 5);
 	train_adapters_random(x, 5);
 	train_average_begin(x);
+	train_loss_scale(x, how->type == QWEN_W_F16 ? SCALE : 1);
 	for (uint64_t i = 0; i < r->steps; i++)
 		loss[i] = take_step(x, g, r, i);
 	return x;
@@ -248,7 +253,7 @@ static void test_steps(const char *name, const struct train_how *how,
 	ok(got[r->steps - 1] < got[0], "%s: the loss falls", name);
 	diag("%s: loss %.4f to %.4f, host %.4f; off by %.2e", name, got[0],
 	     got[r->steps - 1], want[r->steps - 1], most);
-	if (r->steps < 10) {
+	if (r->steps < 10 && r->method != TRAIN_MUON) {
 		double weight = home_distance(&g, TRAIN_WEIGHT, x, y);
 		double state = home_distance(&g, TRAIN_STATE, x, y);
 
@@ -275,6 +280,104 @@ static struct train_rule rule_of(enum train_method method, uint64_t steps)
 	return r;
 }
 
+/*
+ * f16 with a scale that its gradients do not bear: the step is skipped, the
+ * scale halved, until they do; and then it learns.
+ */
+static void test_overflow(void)
+{
+	const struct train_how how = { .rows = ROWS, .length = LENGTH,
+				       .type = QWEN_W_F16, .masters = true,
+				       .method = TRAIN_ADAMW };
+	struct train_rule r = rule_of(TRAIN_ADAMW, 1);
+	struct train_place p = { .loss_scale = 0x1p24 };
+	double first, norm = 0;
+	unsigned skipped = 0;
+	struct train_graph g;
+	struct err e = { 0 };
+	struct train *x = learn(&g, &how, &r, &backend, &first);
+	const struct train_param *q = &g.param[0];
+	size_t bytes = (size_t)q->rows * q->cols * sizeof(float);
+	float *was = malloc(bytes);
+
+	memcpy(was, train_data(x, q->master), bytes);
+	train_loss_scale(x, 0x1p24f);
+	for (; skipped < 24; skipped++) {
+		if (!train_run(x, 0, g.n_ops, &e) ||
+		    !train_update(x, &r, 1, &norm, &e))
+			diag("%s", e.msg);
+		if (train_scale_follow(x, &r, norm, &p))
+			break;
+		ok(memcmp(was, train_data(x, q->master), bytes) == 0,
+		   "f16, loss times 2^%u: nothing is learnt", 24 - skipped);
+	}
+	ok(skipped && skipped < 24 && p.skipped == skipped &&
+		   p.loss_scale == ldexp(1, 24 - (int)skipped),
+	   "f16: the scale is halved until gradients bear it");
+	ok(memcmp(was, train_data(x, q->master), bytes) != 0,
+	   "f16: the next step learns");
+	diag("f16: %u skipped", skipped);
+	free(was);
+	train_free(x);
+	train_graph_fini(&g);
+}
+
+/* A device of its own, whose sums come in one order, and a run on it. */
+struct apart {
+	struct train_gpu *gpu;
+	struct train_backend b;
+	struct train_graph g;
+	struct train *x;
+	double loss[4];
+};
+
+static bool apart_open(struct apart *a, bool small_bar)
+{
+	const struct soft_options o = { .deterministic = true,
+					.small_bar = small_bar };
+	struct train_how how = plain;
+	struct train_rule r = rule_of(TRAIN_ADAMW, 4);
+	struct err e = { 0 };
+	struct train_gpu_how on = { .driver = kfd_soft_new(&o, &e) };
+
+	how.method = TRAIN_ADAMW;
+	how.average = true;
+	if (!on.driver || !train_gpu_open(&a->gpu, &on, &e)) {
+		diag("%s", e.msg);
+		return false;
+	}
+	train_gpu_backend(a->gpu, &a->b);
+	a->x = learn(&a->g, &how, &r, &a->b, a->loss);
+	return a->x && train_fetch(a->x, &e);
+}
+
+static void apart_close(struct apart *a)
+{
+	train_free(a->x);
+	train_graph_fini(&a->g);
+	train_gpu_close(a->gpu);
+}
+
+/* A device whose memory the host does not see learns the same. */
+static void test_small_bar(void)
+{
+	struct apart large = { 0 }, small = { 0 };
+
+	if (ok(apart_open(&large, false) & apart_open(&small, true),
+	       "a large and a small BAR")) {
+		is_mem(small.loss, large.loss, sizeof(large.loss),
+		       "small BAR: the same losses");
+		ok(home_distance(&large.g, TRAIN_WEIGHT, large.x, small.x) ==
+				   0 &&
+			   home_distance(&large.g, TRAIN_STATE, large.x,
+					 small.x) == 0,
+		   "small BAR: the same weights and states");
+		ok(small.loss[3] < small.loss[0], "small BAR: the loss falls");
+	}
+	apart_close(&large);
+	apart_close(&small);
+}
+
 static void test_learning(void)
 {
 	struct train_how how = plain;
@@ -296,6 +399,18 @@ static void test_learning(void)
 	test_steps("bf16 with masters", &how, &r, 2e-2);
 	how.masters = false;
 	test_steps("bf16, rounded by chance", &how, &r, 5e-2);
+	how.masters = true;
+	how.type = QWEN_W_F16;
+	test_steps("f16", &how, &r, 5e-3);
+	r = rule_of(TRAIN_MUON, 4);
+	how.method = TRAIN_MUON;
+	how.type = QWEN_W_F32;
+	test_steps("Muon", &how, &r, 2e-2);
+	how.type = QWEN_W_BF16;
+	how.masters = false;
+	test_steps("Muon, bf16, rounded by chance", &how, &r, 5e-2);
+	r = rule_of(TRAIN_ADAMW, 16);
+	how.method = TRAIN_ADAMW;
 	how.rank = 2;
 	how.targets = 0x7f;
 	test_steps("adapters, bf16", &how, &r, 2e-2);
@@ -360,6 +475,8 @@ int main(void)
 	test_model();
 	test_defects();
 	test_learning();
+	test_overflow();
+	test_small_bar();
 	test_no_number("host", QWEN_W_F32, NULL);
 	test_no_number("f32", QWEN_W_F32, &backend);
 	test_no_number("bf16", QWEN_W_BF16, &backend);

@@ -310,9 +310,11 @@ static double test_spans(const struct arr *part, const struct arr *g)
 }
 
 /* norm: the root of `all`, and what clips it; nothing where that is none. */
-static void test_clip(const struct arr *norm, double all, double clip)
+static void test_clip(const struct arr *norm, double all, double clip,
+		      double scale)
 {
-	double root = sqrt(all), by = clip > 0 && root > clip ? clip / root : 1;
+	double root = sqrt(all) * scale;
+	double by = (clip > 0 && root > clip ? clip / root : 1) * scale;
 	const double want[2] = { root, isfinite(root) ? by : 0 };
 	const double tol[2] = { isfinite(root) ? 1e-6 * root : 0,
 				1e-6 * want[1] };
@@ -320,7 +322,8 @@ static void test_clip(const struct arr *norm, double all, double clip)
 	test_within(norm, want, tol, "length and clip");
 }
 
-static void test_norm(size_t n, double clip, bool broken)
+/* `scale`: one over what the loss was multiplied with. */
+static void test_norm(size_t n, double clip, double scale, bool broken)
 {
 	size_t spans = (n + KERNEL_SPAN - 1) / KERNEL_SPAN;
 	struct arr g = arr_random(SSA_F32, n, 2, &seed);
@@ -342,10 +345,11 @@ static void test_norm(size_t n, double clip, bool broken)
 	call_arr(&root, &part);
 	call_u32(&root, (uint32_t)spans);
 	call_f32(&root, (float)clip);
+	call_f32(&root, (float)scale);
 	ok(lib_run(&dev, &sum, &squares, spans, 1) &&
 		   lib_run(&dev, &by, &root, 1, 1),
 	   "%zu elements, clipped to %g", n, clip);
-	test_clip(&norm, test_spans(&part, &g), clip);
+	test_clip(&norm, test_spans(&part, &g), clip, scale);
 	lib_close(&sum);
 	lib_close(&by);
 	free(g.bits);
@@ -512,6 +516,102 @@ static void test_learn(const char *name, enum dsl_type type, size_t n,
 	learner_fini(&x);
 }
 
+/* ---- Muon ---- */
+
+/* p = keep p - rate d, or nothing where norm[1] is 0; g is 0 then. */
+static void test_direction(enum dsl_type type, size_t n, double by)
+{
+	struct learner x;
+	struct arr d = arr_random(SSA_BF16, n, 1, &seed);
+	struct ssa_call c = { 0 };
+	struct lib l;
+
+	learner_new(&x, type, n, 0, false);
+	arr_set(&x.norm, 1, by);
+	for (size_t i = 0; by > 0 && i < n; i++)
+		x.want[0][i] = rule.keep * x.want[0][i] -
+			       rule.rate * arr_get(&d, i);
+	call_arr(&c, &x.p);
+	call_arr(&c, &x.g);
+	call_arr(&c, &d);
+	call_arr(&c, &x.norm);
+	call_f32(&c, rule.rate);
+	call_f32(&c, rule.keep);
+	call_u32(&c, 12345);
+	call_u32(&c, (uint32_t)n);
+	ok(lib_open(&l, "learn_direction", type, 0) &&
+		   lib_run(&dev, &l, &c, kernel_groups(l.entry, &l.shape, n),
+			   1),
+	   "learn_direction runs");
+	if (type == DSL_BF16 && by > 0)
+		test_chance(&x);
+	else
+		test_close(&x.p, x.want[0], by > 0 ? 1e-6 : 0, "weights");
+	ok(is_zero(&x.g), "the gradient is 0 then");
+	lib_close(&l);
+	learner_fini(&x);
+	free(d.bits);
+}
+
+/* m = beta1 m + by g; g = by g + beta1 m; nothing where norm[1] is 0. */
+static void test_nesterov(size_t n, double by)
+{
+	struct learner x;
+	struct ssa_call c = { 0 };
+	struct lib l;
+
+	learner_new(&x, DSL_F32, n, by, false);
+	for (size_t i = 0; i < n; i++) /* in the place of p's */
+		x.want[0][i] = by > 0 ? arr_get(&x.g, i) * by +
+						rule.beta1 * x.want[1][i] :
+					arr_get(&x.g, i);
+	call_arr(&c, &x.g);
+	call_arr(&c, &x.m);
+	call_arr(&c, &x.norm);
+	call_f32(&c, rule.beta1);
+	call_u32(&c, (uint32_t)n);
+	ok(lib_open(&l, "learn_nesterov", 0, 0) &&
+		   lib_run(&dev, &l, &c, kernel_groups(l.entry, &l.shape, n),
+			   1),
+	   "learn_nesterov runs");
+	test_close(&x.m, x.want[1], by > 0 ? 1e-6 : 0, "momentum");
+	test_close(&x.g, x.want[0], by > 0 ? 1e-6 : 0, "where it will be");
+	lib_close(&l);
+	learner_fini(&x);
+}
+
+/* x over a length, of bf16: half a unit in the last of 8 bits. */
+static void test_over_length(size_t n)
+{
+	const struct kernel_shape shape = { .to = DSL_BF16 };
+	struct arr x = arr_random(SSA_F32, n, 1, &seed);
+	struct arr out = arr_stale(SSA_BF16, n), norm = arr_stale(SSA_F32, 2);
+	double *want = calloc(n, sizeof(*want)), *tol = calloc(n, sizeof(*tol));
+	struct ssa_call c = { 0 };
+	struct lib l;
+
+	arr_set(&norm, 0, 3);
+	for (size_t i = 0; i < n; i++) {
+		want[i] = arr_get(&x, i) / (3 + 1e-7);
+		tol[i] = fabs(want[i]) * 0x1.01p-8;
+	}
+	call_arr(&c, &out);
+	call_arr(&c, &x);
+	call_arr(&c, &norm);
+	call_u32(&c, (uint32_t)n);
+	ok(lib_open_shape(&l, "over_length", &shape) &&
+		   lib_run(&dev, &l, &c, kernel_groups(l.entry, &l.shape, n),
+			   1),
+	   "over_length runs");
+	test_within(&out, want, tol, "over a length");
+	lib_close(&l);
+	free(x.bits);
+	free(out.bits);
+	free(norm.bits);
+	free(want);
+	free(tol);
+}
+
 /* average += share (p - average), or nothing where norm[1] is 0. */
 static void test_average(enum dsl_type type, size_t n, double by)
 {
@@ -559,11 +659,13 @@ int main(void)
 	test_packed(70, 4, 2, 16, true);
 	test_packed(getenv("T0_SLOW") ? 200 : 100, 2, 1, 16, true);
 	test_packed(64, 1, 1, 48, true);
-	test_norm(1, 0, false);
-	test_norm(9000, 2, false);
-	test_norm(20500, 30, false);
-	test_norm(4096, 1e6, false);
-	test_norm(5000, 1, true);
+	test_norm(1, 0, 1, false);
+	test_norm(9000, 2, 1, false);
+	test_norm(20500, 30, 1, false);
+	test_norm(4096, 1e6, 1, false);
+	test_norm(5000, 1, 1, true);
+	test_norm(9000, 2, 0x1p-4, false);
+	test_norm(9000, 2, 0x1p-16, false);
 	for (int i = 0; i < 2; i++) {
 		const char *name = i ? "learn_adamw" : "learn_momentum";
 		test_learn(name, DSL_F32, 1027, 0.5);
@@ -571,6 +673,13 @@ int main(void)
 		test_learn(name, DSL_F32, 100, 0);
 		test_learn(name, DSL_BF16, 20004, 0.5);
 	}
+	test_direction(DSL_F32, 1027, .5);
+	test_direction(DSL_F32, 100, 0);
+	test_direction(DSL_BF16, 20004, .5);
+	test_nesterov(1027, .5);
+	test_nesterov(3, 1);
+	test_nesterov(100, 0);
+	test_over_length(1030);
 	test_average(DSL_F32, 1027, .5);
 	test_average(DSL_F32, 100, 0);
 	test_average(DSL_BF16, 3, 1);

@@ -162,6 +162,7 @@ static inline uint64_t groups_of(const struct gpu_kernel *k, uint64_t n)
 struct gpu_record {
 	struct gpu_launch *v; /* [n] */
 	size_t n, cap;
+	uint32_t more; /* what comes next counts so often; 0: once */
 	/* What kernels may branch on, and what all of it works on. */
 	const struct kfd_mem *words; /* with a CPU view */
 	uint64_t footprint_bytes;

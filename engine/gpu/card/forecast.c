@@ -44,7 +44,7 @@ void gpu_record_launch(struct gpu_record *r, const struct gpu_code *c,
 {
 	const struct kfd_kernel *k = c->kernel;
 	struct gpu_launch x = { .code = c,
-				.times = 1,
+				.times = r->more ? r->more : 1,
 				.args = xcalloc(1, k->kernarg_bytes + 1) };
 
 	for (int d = 0; d < 3; d++) {
@@ -57,7 +57,7 @@ void gpu_record_launch(struct gpu_record *r, const struct gpu_code *c,
 		if (r->v[i].code == c &&
 		    !memcmp(r->v[i].groups, x.groups, sizeof(x.groups)) &&
 		    same_sizes(k, r->v[i].args, x.args)) {
-			r->v[i].times++;
+			r->v[i].times += x.times;
 			free(x.args);
 			return;
 		}

@@ -2,8 +2,10 @@
  * engine/train/gpu/device.c - a run on a device: memory, and the chain of
  * packets.
  */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "engine/train/gpu/gpu_int.h"
 
@@ -21,6 +23,9 @@ uint64_t train_work_take(struct train_gpu *s, size_t bytes)
 	size_t at = s->work_used;
 
 	s->work_used += (bytes + WORK_ALIGN - 1) / WORK_ALIGN * WORK_ALIGN;
+	if (s->work && s->work_used > s->work_most)
+		BUG("%zu bytes of a workspace of %zu", s->work_used,
+		    s->work_most);
 	if (s->work_used > s->work_most)
 		s->work_most = s->work_used;
 	return (s->work ? s->work->va : 0) + at;
@@ -98,36 +103,86 @@ bool train_put_list(struct train_gpu *s, uint32_t from, uint32_t to,
 	return true;
 }
 
+/* ---- a copy for the host, where it does not see the device's memory ---- */
+
+static bool move_bytes(struct train_gpu *s, size_t at, size_t n, bool back,
+		       struct err *e)
+{
+	if (!s->mirror)
+		return true;
+	return back ? kfd_read(s->card.dev, s->mirror + at, s->arena, at, n,
+			       e) :
+		      kfd_write(s->card.dev, s->arena, at, s->mirror + at, n,
+				e);
+}
+
+static bool move_value(struct train_gpu *s, uint32_t value, bool back,
+		       struct err *e)
+{
+	const struct train_value *v = &s->g->value[value];
+
+	return move_bytes(s, v->offset, v->rows * v->cols * v->width, back, e);
+}
+
+static bool send_kept(void *ctx, struct err *e)
+{
+	struct train_gpu *s = ctx;
+
+	return move_bytes(s, 0, s->g->kept, false, e);
+}
+
+static bool fetch_kept(void *ctx, struct err *e)
+{
+	struct train_gpu *s = ctx;
+
+	return move_bytes(s, 0, s->g->kept, true, e);
+}
+
+/* The batch; graphs of tests may have none. */
+static bool send_batch(struct train_gpu *s, struct err *e)
+{
+	const struct train_graph *g = s->g;
+
+	return move_value(s, g->ids, false, e) &&
+	       move_value(s, g->position, false, e) &&
+	       move_value(s, g->target, false, e);
+}
+
 static bool run_list(void *ctx, uint32_t from, uint32_t to, float scale,
 		     struct err *e)
 {
 	struct train_gpu *s = ctx;
 
 	s->scale = scale;
+	if (!send_batch(s, e))
+		return false;
 	begin_list(s);
-	return end_list(s, train_put_list(s, from, to, e), e);
+	return end_list(s, train_put_list(s, from, to, e), e) &&
+	       move_value(s, s->g->loss, true, e);
 }
 
 static bool run_update(void *ctx, const struct train_rule *r, uint64_t step,
-		       double *norm, struct err *e)
+		       float loss_scale, double *norm, struct err *e)
 {
 	struct train_gpu *s = ctx;
 
+	s->loss_scale = loss_scale;
 	begin_list(s);
 	if (!end_list(s, train_put_update(s, r, step, e), e))
 		return false;
 	*norm = *(const float *)s->norm->cpu;
+	train_step_begin(s);
 	return true;
 }
 
 /* ---- a run ---- */
 
-static bool has_bf16(const struct train_graph *g)
+static enum dsl_type half_of(const struct train_graph *g)
 {
 	for (uint32_t i = 0; i < g->n_params; i++)
 		if (g->value[g->param[i].weight].width == 2)
-			return true;
-	return false;
+			return g->type == QWEN_W_F16 ? DSL_F16 : DSL_BF16;
+	return DSL_F32;
 }
 
 static bool check_graph(const struct train_gpu *s, const struct train_graph *g,
@@ -140,13 +195,6 @@ static bool check_graph(const struct train_gpu *s, const struct train_graph *g,
 			       "heads of %u elements; the "
 			       "gfx1100 backend has up to %d",
 			       g->config.head_dim, KERNEL_MAX_HEAD);
-	if (g->type == QWEN_W_F16)
-		return err_set(e, ERR_UNSUPPORTED, "f16 on a gfx1100; wanted "
-			       "f32 or bf16");
-	if (g->n_params && g->muon[0] != TRAIN_NONE)
-		return err_set(e, ERR_UNSUPPORTED,
-			       "the optimizer muon on a "
-			       "gfx1100; wanted adamw or sgd");
 	return true;
 }
 
@@ -156,10 +204,16 @@ static bool count_packets(struct train_gpu *s, uint32_t *most, struct err *e)
 	struct train_rule r;
 
 	train_rule_init(&r);
-	s->packets = 0;
-	if (!train_put_list(s, 0, s->g->n_ops, e))
-		return false;
-	*most = s->packets;
+	if (s->g->n_params && s->g->muon[0] != TRAIN_NONE)
+		r.method = TRAIN_MUON;
+	*most = 0;
+	for (int batch = 0; batch < 2; batch++) { /* the first, and later */
+		s->packets = 0;
+		if (!train_put_list(s, 0, s->g->n_ops, e))
+			return false;
+		*most = s->packets > *most ? s->packets : *most;
+	}
+	train_step_begin(s);
 	s->packets = 0;
 	if (!train_put_update(s, &r, 0, e))
 		return false;
@@ -187,8 +241,12 @@ static bool memory_new(struct train_gpu *s, struct err *e)
 {
 	struct kfd_dev *dev = s->card.dev;
 
+	enum kfd_domain domain = kfd_info(dev)->node.large_bar ?
+					 KFD_VRAM :
+					 KFD_VRAM_PRIVATE;
+
 	return is_room(s, e) &&
-	       kfd_mem_alloc(dev, KFD_VRAM, s->g->bytes + 1, "training step",
+	       kfd_mem_alloc(dev, domain, s->g->bytes + 1, "training step",
 			     &s->arena, e) &&
 	       kfd_mem_alloc(dev, KFD_VRAM_PRIVATE, s->work_most + 1,
 			     "workspace", &s->work, e) &&
@@ -217,9 +275,11 @@ bool train_run_begin(struct train_gpu *s, const struct train_graph *g,
 	if (!check_graph(s, g, e))
 		return false;
 	s->g = g;
-	s->bf16 = has_bf16(g);
+	s->half = half_of(g);
 	train_find_storage(s);
+	train_find_whole(s);
 	s->work_most = 0;
+	s->loss_scale = 1;
 	/* Before kernels are chosen for what has no room anyway. */
 	return is_room(s, e) && count_packets(s, packets, e) &&
 	       memory_new(s, e);
@@ -231,10 +291,15 @@ void train_run_end(struct train_gpu *s)
 	kfd_mem_free(s->card.dev, s->arena);
 	kfd_mem_free(s->card.dev, s->work);
 	kfd_mem_free(s->card.dev, s->norm);
+	if (s->mirror)
+		munmap(s->mirror, s->g->bytes + 1);
+	s->mirror = NULL;
 	s->queue = NULL;
 	s->arena = s->work = s->norm = NULL;
 	free(s->narrow);
-	s->narrow = NULL;
+	free(s->whole);
+	free(s->fresh);
+	s->narrow = s->whole = s->fresh = NULL;
 	s->g = NULL;
 }
 
@@ -246,8 +311,17 @@ static bool open_run(void *ctx, const struct train_graph *g, char **arena,
 
 	if (!train_run_begin(s, g, &packets, e) || !queue_new(s, packets, e))
 		return false;
-	memset(s->arena->cpu, 0, g->bytes);
-	*arena = s->arena->cpu;
+	if (s->arena->cpu) {
+		memset(s->arena->cpu, 0, g->bytes);
+		*arena = s->arena->cpu;
+		return true;
+	}
+	*arena = mmap(NULL, g->bytes + 1, PROT_READ | PROT_WRITE,
+		      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (*arena == MAP_FAILED)
+		return err_sys(e, ERR_NOMEM, errno, "%zu bytes of memory for "
+			       "what the device has", g->bytes);
+	s->mirror = *arena;
 	return true;
 }
 
@@ -261,6 +335,8 @@ static void close_run(void *ctx)
 static const struct train_device train_gpu_device = {
 	.open = open_run,
 	.close = close_run,
+	.send = send_kept,
+	.fetch = fetch_kept,
 	.run = run_list,
 	.update = run_update,
 };

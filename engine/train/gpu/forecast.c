@@ -31,8 +31,20 @@ static bool simulate_list(struct train_gpu *s, const struct cost_model *m,
 	return good;
 }
 
+/* The first of a step writes gradients, others add to them. */
+static bool put_batches(struct train_gpu *s, uint32_t batches, struct err *e)
+{
+	bool good = train_put_list(s, 0, s->g->n_ops, e);
+
+	s->record->more = batches - 1;
+	good = good &&
+	       (batches == 1 || train_put_list(s, 0, s->g->n_ops, e));
+	s->record->more = 0;
+	return good;
+}
+
 static bool simulate_step(struct train_gpu *s, const struct train_rule *r,
-			  const struct cost_model *m,
+			  uint32_t batches, const struct cost_model *m,
 			  struct train_forecast *out, struct err *e)
 {
 	struct gpu_record record = { 0 };
@@ -40,8 +52,8 @@ static bool simulate_step(struct train_gpu *s, const struct train_rule *r,
 	fill_positions(s);
 	s->record = &record;
 	s->scale = 1;
-	bool good = simulate_list(s, m, train_put_list(s, 0, s->g->n_ops, e),
-				  &out->batch, e) &&
+	bool good = simulate_list(s, m, put_batches(s, batches, e),
+				  &out->batches, e) &&
 		    simulate_list(s, m, train_put_update(s, r, 0, e),
 				  &out->update, e);
 	s->record = NULL;
@@ -49,8 +61,8 @@ static bool simulate_step(struct train_gpu *s, const struct train_rule *r,
 }
 
 bool train_gpu_forecast(const struct train_graph *g, const struct train_rule *r,
-			const struct cost_model *m, struct train_forecast *out,
-			struct err *e)
+			uint32_t batches, const struct cost_model *m,
+			struct train_forecast *out, struct err *e)
 {
 	const struct train_gpu_how how = { .device = "soft" };
 	struct train_gpu *s;
@@ -62,7 +74,7 @@ bool train_gpu_forecast(const struct train_graph *g, const struct train_rule *r,
 	kfd_vram_available(s->card.dev, &out->room_bytes, NULL);
 	bool good = train_run_begin(s, g, &packets, e);
 	out->bytes = g->bytes + s->work_most;
-	good = good && simulate_step(s, r, m, out, e);
+	good = good && simulate_step(s, r, batches, m, out, e);
 	train_run_end(s);
 	train_gpu_close(s);
 	if (!good)
@@ -72,7 +84,7 @@ bool train_gpu_forecast(const struct train_graph *g, const struct train_rule *r,
 
 void train_forecast_fini(struct train_forecast *f)
 {
-	free(f->batch.share);
+	free(f->batches.share);
 	free(f->update.share);
-	f->batch.share = f->update.share = NULL;
+	f->batches.share = f->update.share = NULL;
 }

@@ -13,6 +13,8 @@ struct train_gpu {
 	const struct train_graph *g; /* NULL: there is no run */
 	struct kfd_mem *arena, *work;
 	struct kfd_mem *norm; /* f32: length of gradients, and their clip */
+	/* What the host has of an arena that it does not see; or NULL. */
+	char *mirror; /* [g->bytes] */
 	/*
 	 * Packets go to the record, or on the queue; without either they are
 	 * counted, and what they need of the workspace.
@@ -20,9 +22,17 @@ struct train_gpu {
 	struct gpu_record *record;
 	struct kfd_queue *queue;
 	size_t work_used, work_most; /* bytes, of this operation and of any */
-	bool bf16;		     /* products are of bf16 */
-	bool *narrow; /* [g->n_values]: in memory it is bf16 (storage.c) */
-	float scale;  /* as train_scale() has it */
+	/* What products are of: BF16, F16, or F32, then nothing is narrow. */
+	enum dsl_type half;
+	bool *narrow; /* [g->n_values]: in memory it is that (storage.c) */
+	/*
+	 * [g->n_values]: a gradient that a product makes whole before anything
+	 * is added to it; and one of these to which that has not happened in
+	 * this step: it is written, whatever is there (storage.c).
+	 */
+	bool *whole, *fresh;
+	float scale;  /* of the loss, all in all */
+	float loss_scale; /* as train_loss_scale() has it */
 	uint32_t packets;
 	uint64_t ticket, deadline_ns; /* of the last packet, of the list */
 };
@@ -95,6 +105,10 @@ bool train_put_convert(struct train_gpu *s, uint64_t out, enum dsl_type to,
 
 /* Fills s->narrow. */
 void train_find_storage(struct train_gpu *s);
+/* Fills s->whole, and s->fresh for the first step. */
+void train_find_whole(struct train_gpu *s);
+/* A step begins. */
+void train_step_begin(struct train_gpu *s);
 
 static inline bool is_narrow(const struct train_gpu *s,
 			     const struct train_op *op, unsigned i)
@@ -105,10 +119,26 @@ static inline bool is_narrow(const struct train_gpu *s,
 static inline enum dsl_type type_of(const struct train_gpu *s,
 				    const struct train_op *op, unsigned i)
 {
-	return is_narrow(s, op, i) ? DSL_BF16 : DSL_F32;
+	return is_narrow(s, op, i) ? s->half : DSL_F32;
 }
 
 /* -------------------------------------------------------- products.c ---- */
+
+/*
+ * c [m][n] = alpha a b (0: 1), + beta c with `add` (0: 1), + z with one.  A
+ * matrix lies as it is multiplied or, with its `t`, turned.  Operands are f32
+ * or, with their `narrow`, of type `in`; so is the product, of F32 or of 16
+ * bits.
+ */
+struct train_product {
+	uint32_t m, n, k;
+	uint64_t a, b, c, z;
+	float alpha, beta;
+	enum dsl_type in;
+	bool a_t, b_t, a_narrow, b_narrow, c_narrow, add;
+};
+bool train_put_product(struct train_gpu *s, struct train_product *p,
+		       struct err *e);
 
 bool train_put_linear(struct train_gpu *s, const struct train_op *op,
 		      struct err *e);
@@ -126,5 +156,22 @@ bool train_put_loss_back(struct train_gpu *s, const struct train_op *op,
 /* All packets of an update, but for the wait. */
 bool train_put_update(struct train_gpu *s, const struct train_rule *r,
 		      uint64_t step, struct err *e);
+/* Its length, and 1 over the scale of the loss: at `out` [2] (clip_norm). */
+struct train_span {
+	uint64_t x, n;
+};
+bool train_put_length(struct train_gpu *s, const struct train_span *x,
+		      uint32_t n, uint64_t out, double clip, double scale,
+		      struct err *e);
+
+/* ------------------------------------------------------------ muon.c ---- */
+
+/*
+ * The gradient's direction of Muon, of bf16: *out.  norm: of clip_norm, for all
+ * gradients.
+ */
+bool train_put_direction(struct train_gpu *s, const struct train_param *p,
+			 const struct train_adam *how, uint64_t norm,
+			 uint64_t *out, struct err *e);
 
 #endif

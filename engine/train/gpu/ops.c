@@ -24,14 +24,20 @@ bool train_put_convert(struct train_gpu *s, uint64_t out, enum dsl_type to,
 	return train_put_kernel(s, &l, &a, e);
 }
 
-/* x[n] of f32, rounded to bf16 where it is. */
-static bool put_round(struct train_gpu *s, uint64_t x, uint64_t n,
+/* out[n] = x[n] of f32, rounded to what products are of. */
+static bool put_round(struct train_gpu *s, uint64_t out, uint64_t x, uint64_t n,
 		      struct err *e)
 {
 	const struct train_launch l = { "round_bf16", f32, n };
 	struct gpu_args a = { .n = 0 };
 
-	arg_va(&a, x);
+	if (s->half == DSL_F16) {
+		uint64_t by = train_work_take(s, n * 2);
+
+		return train_put_convert(s, by, DSL_F16, x, DSL_F32, n, e) &&
+		       train_put_convert(s, out, DSL_F32, by, DSL_F16, n, e);
+	}
+	arg_va(&a, out);
 	arg_va(&a, x);
 	arg_u32(&a, (uint32_t)n);
 	return train_put_kernel(s, &l, &a, e);
@@ -42,16 +48,17 @@ static bool round_operand(struct train_gpu *s, const struct train_op *op,
 			  unsigned i, struct err *e)
 {
 	return !op->round || is_narrow(s, op, i) ||
-	       put_round(s, operand_at(s, op, i),
+	       put_round(s, operand_at(s, op, i), operand_at(s, op, i),
 			 count_elements(operand_of(s, op, i)), e);
 }
 
 /* The kernel of f32, or the one whose results are rounded. */
-static struct train_launch choose_launch(bool narrow, const char *wide,
-					 const char *rounded, uint64_t n)
+static struct train_launch choose_launch(const struct train_gpu *s, bool narrow,
+					 const char *wide, const char *rounded,
+					 uint64_t n)
 {
 	return narrow ?
-		       (struct train_launch){ rounded, { .to = DSL_BF16 }, n } :
+		       (struct train_launch){ rounded, { .to = s->half }, n } :
 		       (struct train_launch){ wide, f32, n };
 }
 
@@ -59,16 +66,11 @@ static bool put_rounded(struct train_gpu *s, const struct train_op *op,
 			struct err *e)
 {
 	uint64_t n = count_elements(operand_of(s, op, 1));
-	const struct train_launch l = { "round_bf16", f32, n };
-	struct gpu_args a = { .n = 0 };
 
 	if (is_narrow(s, op, 1))
-		return train_put_convert(s, operand_at(s, op, 1), DSL_BF16,
+		return train_put_convert(s, operand_at(s, op, 1), s->half,
 					 operand_at(s, op, 0), DSL_F32, n, e);
-	arg_operand(&a, s, op, 1);
-	arg_operand(&a, s, op, 0);
-	arg_u32(&a, (uint32_t)n);
-	return train_put_kernel(s, &l, &a, e);
+	return put_round(s, operand_at(s, op, 1), operand_at(s, op, 0), n, e);
 }
 
 static bool put_swiglu(struct train_gpu *s, const struct train_op *op,
@@ -76,7 +78,7 @@ static bool put_swiglu(struct train_gpu *s, const struct train_op *op,
 {
 	uint64_t n = count_elements(operand_of(s, op, 2));
 	const struct train_launch l = choose_launch(
-		is_narrow(s, op, 2), "swiglu", "swiglu_narrow", n);
+		s, is_narrow(s, op, 2), "swiglu", "swiglu_narrow", n);
 	struct gpu_args a = { .n = 0 };
 
 	arg_operand(&a, s, op, 2);
@@ -93,7 +95,7 @@ static bool put_swiglu_back(struct train_gpu *s, const struct train_op *op,
 	uint64_t n = count_elements(operand_of(s, op, 3));
 	bool narrow = is_narrow(s, op, 3) && is_narrow(s, op, 4);
 	const struct train_launch l =
-		choose_launch(narrow, "swiglu_back", "swiglu_back_narrow", n);
+		choose_launch(s, narrow, "swiglu_back", "swiglu_back_narrow", n);
 	struct gpu_args a = { .n = 0 };
 
 	for (unsigned i = 0; i < ARRAY_SIZE(order); i++)
@@ -111,7 +113,7 @@ static bool put_embed(struct train_gpu *s, const struct train_op *op,
 	const struct train_value *table = operand_of(s, op, 1);
 	const struct train_launch l = {
 		"stream_embed",
-		{ .weights = table->width == 2 ? DSL_BF16 : DSL_F32 },
+		{ .weights = table->width == 2 ? s->half : DSL_F32 },
 		operand_of(s, op, 2)->rows
 	};
 	struct gpu_args a = { .n = 0 };
@@ -154,7 +156,7 @@ static bool norm_put(struct train_gpu *s, const struct norm_rows *r,
 		     uint64_t out, uint64_t x, uint64_t w, struct err *e)
 {
 	const struct train_launch l =
-		choose_launch(r->narrow, r->heads ? "qk_norm" : "rms_norm",
+		choose_launch(s, r->narrow, r->heads ? "qk_norm" : "rms_norm",
 			      "rms_norm_narrow", r->rows);
 	struct gpu_args a = { .n = 0 };
 
@@ -174,7 +176,7 @@ static bool norm_back_put(struct train_gpu *s, const struct norm_rows *r,
 			  uint64_t dx, uint64_t dy, struct err *e)
 {
 	const struct train_launch l = choose_launch(
-		r->narrow, r->heads ? "qk_norm_back" : "rms_norm_back",
+		s, r->narrow, r->heads ? "qk_norm_back" : "rms_norm_back",
 		"qk_norm_back_narrow", r->rows);
 	uint32_t dw = op->v[at[2]];
 	struct gpu_args a = { .n = 0 };
@@ -261,7 +263,7 @@ static bool put_rope(struct train_gpu *s, const struct train_op *op,
 {
 	uint32_t tokens = s->g->rows * s->g->length;
 	const struct train_launch l =
-		choose_launch(t->narrow, "rope", "rope_narrow", r->rows);
+		choose_launch(s, t->narrow, "rope", "rope_narrow", r->rows);
 	struct gpu_args a = { .n = 0 };
 
 	arg_va(&a, t->out);
@@ -314,10 +316,10 @@ static bool put_turn_back(struct train_gpu *s, const struct train_op *op,
 
 /* ---- attention ---- */
 
-/* In products of bf16 there are matrix units for it, if heads fill tiles. */
+/* In products of 16 bits there are matrix units for it, if heads fill tiles. */
 bool train_has_flash(const struct train_gpu *s)
 {
-	return s->bf16 && s->g->config.head_dim % 16 == 0;
+	return s->half != DSL_F32 && s->g->config.head_dim % 16 == 0;
 }
 
 /* A token of a head per wave, or KERNEL_PACKED_ROWS of them per group. */

@@ -4,25 +4,14 @@
  */
 #include "engine/train/gpu/gpu_int.h"
 
-/*
- * c [m][n] = a b, + c with `add`, + z with one.  A matrix lies as it is
- * multiplied or, with its `t`, turned.  Operands are f32 or, with their `bf16`,
- * that; the product is of bf16 if `bf16` says so.
- */
-struct product {
-	uint32_t m, n, k;
-	uint64_t a, b, c, z;
-	bool a_t, b_t, a_bf16, b_bf16, c_bf16, add, bf16;
-};
-
-/* What the product takes of an f32 operand: itself, or its bf16. */
-static bool narrow_operand(struct train_gpu *s, uint64_t *x, uint64_t n,
-			   struct err *e)
+/* What the product takes of an f32 operand: itself, or its 16 bits. */
+static bool narrow_operand(struct train_gpu *s, uint64_t *x, enum dsl_type type,
+			   uint64_t n, struct err *e)
 {
 	uint64_t to = train_work_take(s, n * 2), from = *x;
 
 	*x = to;
-	return train_put_convert(s, to, DSL_BF16, from, DSL_F32, n, e);
+	return train_put_convert(s, to, type, from, DSL_F32, n, e);
 }
 
 static bool put_launch(struct train_gpu *s, const struct gpu_tiles *t,
@@ -43,24 +32,30 @@ static bool put_launch(struct train_gpu *s, const struct gpu_tiles *t,
 	return true;
 }
 
-static bool put_tiles(struct train_gpu *s, const struct product *p,
+static float or_one(float x)
+{
+	return x != 0 ? x : 1;
+}
+
+static bool put_tiles(struct train_gpu *s, const struct train_product *p,
 		      struct err *e)
 {
 	const struct gemm_op op = {
-		.in = p->bf16 ? DSL_BF16 : DSL_F32,
-		.out = p->c_bf16 ? DSL_BF16 : DSL_F32,
+		.in = p->in,
+		.out = p->c_narrow ? p->in : DSL_F32,
 		.a_trans = p->a_t,
 		.b_trans = p->b_t,
 		.beta = p->add,
-		.epilogue = p->z ? GEMM_RESIDUAL : 0,
+		.epilogue = (p->z ? GEMM_RESIDUAL : 0) |
+			    (p->alpha != 0 ? GEMM_SCALE : 0),
 	};
 	const struct gemm_shape shape = { .m = p->m, .n = p->n, .k = p->k };
 	struct gemm_operands x = { .a = p->a,
 				   .b = p->b,
 				   .c = p->c,
 				   .residual = p->z,
-				   .alpha = 1,
-				   .beta = 1 };
+				   .alpha = or_one(p->alpha),
+				   .beta = or_one(p->beta) };
 	const struct gpu_tiles *t =
 		gpu_tiles(&s->card, &op, p->m, p->n, p->k, false, e);
 	struct gemm_launch g;
@@ -75,15 +70,25 @@ static bool put_tiles(struct train_gpu *s, const struct product *p,
 	return put_launch(s, t, &g, e);
 }
 
-static bool put_product(struct train_gpu *s, struct product *p, struct err *e)
+bool train_put_product(struct train_gpu *s, struct train_product *p,
+		       struct err *e)
 {
-	if (p->bf16 && !p->a_bf16 &&
-	    !narrow_operand(s, &p->a, (uint64_t)p->m * p->k, e))
+	bool half = p->in != DSL_F32;
+
+	if (half && !p->a_narrow &&
+	    !narrow_operand(s, &p->a, p->in, (uint64_t)p->m * p->k, e))
 		return false;
-	if (p->bf16 && !p->b_bf16 &&
-	    !narrow_operand(s, &p->b, (uint64_t)p->n * p->k, e))
+	if (half && !p->b_narrow &&
+	    !narrow_operand(s, &p->b, p->in, (uint64_t)p->n * p->k, e))
 		return false;
 	return put_tiles(s, p, e);
+}
+
+/* Of a product with a weight: adapters are f32. */
+static enum dsl_type type_of_weight(const struct train_gpu *s,
+				    const struct train_value *w)
+{
+	return w->width == 2 ? s->half : DSL_F32;
 }
 
 /* ---- the three products of a weight ---- */
@@ -93,7 +98,7 @@ bool train_put_linear(struct train_gpu *s, const struct train_op *op,
 		      struct err *e)
 {
 	const struct train_value *w = operand_of(s, op, 1);
-	struct product p = {
+	struct train_product p = {
 		.m = (uint32_t)operand_of(s, op, 0)->rows,
 		.n = (uint32_t)w->rows,
 		.k = (uint32_t)w->cols,
@@ -101,14 +106,14 @@ bool train_put_linear(struct train_gpu *s, const struct train_op *op,
 		.a = operand_at(s, op, 0),
 		.b = operand_at(s, op, 1),
 		.c = operand_at(s, op, 3),
-		.a_bf16 = is_narrow(s, op, 0),
-		.b_bf16 = w->width == 2,
-		.c_bf16 = is_narrow(s, op, 3),
-		.bf16 = w->width == 2,
+		.a_narrow = is_narrow(s, op, 0),
+		.b_narrow = w->width == 2,
+		.c_narrow = is_narrow(s, op, 3),
+		.in = type_of_weight(s, w),
 		.z = op->v[2] == TRAIN_NONE ? 0 : operand_at(s, op, 2),
 	};
 
-	return put_product(s, &p, e);
+	return train_put_product(s, &p, e);
 }
 
 /* dx = dy w */
@@ -116,44 +121,45 @@ bool train_put_linear_dx(struct train_gpu *s, const struct train_op *op,
 			 struct err *e)
 {
 	const struct train_value *w = operand_of(s, op, 1);
-	struct product p = {
+	struct train_product p = {
 		.m = (uint32_t)operand_of(s, op, 0)->rows,
 		.n = (uint32_t)w->cols,
 		.k = (uint32_t)w->rows,
 		.a = operand_at(s, op, 0),
 		.b = operand_at(s, op, 1),
 		.c = operand_at(s, op, 2),
-		.a_bf16 = is_narrow(s, op, 0),
-		.b_bf16 = w->width == 2,
-		.c_bf16 = is_narrow(s, op, 2),
-		.bf16 = w->width == 2,
+		.a_narrow = is_narrow(s, op, 0),
+		.b_narrow = w->width == 2,
+		.c_narrow = is_narrow(s, op, 2),
+		.in = type_of_weight(s, w),
 		.add = op->add,
 	};
 
-	return put_product(s, &p, e);
+	return train_put_product(s, &p, e);
 }
 
-/* dw += dy^T x */
+/* dw += dy^T x, or the first in a step = */
 bool train_put_linear_dw(struct train_gpu *s, const struct train_op *op,
 			 struct err *e)
 {
 	const struct train_value *dy = operand_of(s, op, 0);
 	const struct train_value *x = operand_of(s, op, 1);
-	struct product p = {
+	struct train_product p = {
 		.m = (uint32_t)dy->cols,
 		.n = (uint32_t)x->cols,
 		.k = (uint32_t)dy->rows,
 		.a_t = true,
-		.add = true,
+		.add = !s->fresh[op->v[2]],
 		.a = operand_at(s, op, 0),
 		.b = operand_at(s, op, 1),
 		.c = operand_at(s, op, 2),
-		.a_bf16 = is_narrow(s, op, 0),
-		.b_bf16 = is_narrow(s, op, 1),
-		.bf16 = s->bf16,
+		.a_narrow = is_narrow(s, op, 0),
+		.b_narrow = is_narrow(s, op, 1),
+		.in = s->half,
 	};
 
-	return put_product(s, &p, e);
+	s->fresh[op->v[2]] = false;
+	return train_put_product(s, &p, e);
 }
 
 /* ---- the output layer ---- */
@@ -162,7 +168,8 @@ bool train_put_linear_dw(struct train_gpu *s, const struct train_op *op,
 struct chunk {
 	uint32_t rows, hidden, vocab, at, n;
 	uint64_t x, w, target, lse, logits; /* w: of the chunk */
-	bool bf16, x_bf16;		    /* products, and x in memory */
+	enum dsl_type in;		    /* of products */
+	bool narrow, x_narrow;		    /* w and x in memory */
 	size_t row_bytes;		    /* of w */
 };
 
@@ -183,8 +190,9 @@ static struct chunk chunk_first(const struct train_gpu *s,
 		.target = operand_at(s, op, 2),
 		.lse = operand_at(s, op, lse),
 		.logits = operand_at(s, op, logits),
-		.bf16 = w->width == 2,
-		.x_bf16 = is_narrow(s, op, 0),
+		.in = type_of_weight(s, w),
+		.narrow = w->width == 2,
+		.x_narrow = is_narrow(s, op, 0),
 		.row_bytes = w->cols * w->width,
 	};
 }
@@ -200,7 +208,7 @@ static bool chunk_next(struct chunk *c)
 static bool put_logits(struct train_gpu *s, const struct chunk *c,
 		       struct err *e)
 {
-	struct product p = {
+	struct train_product p = {
 		.m = c->rows,
 		.n = c->n,
 		.k = c->hidden,
@@ -208,12 +216,12 @@ static bool put_logits(struct train_gpu *s, const struct chunk *c,
 		.a = c->x,
 		.b = c->w,
 		.c = c->logits,
-		.a_bf16 = c->x_bf16,
-		.b_bf16 = c->bf16,
-		.bf16 = c->bf16,
+		.a_narrow = c->x_narrow,
+		.b_narrow = c->narrow,
+		.in = c->in,
 	};
 
-	return put_product(s, &p, e);
+	return train_put_product(s, &p, e);
 }
 
 static void arg_chunk(struct gpu_args *a, const struct chunk *c)
@@ -259,42 +267,45 @@ static bool put_logits_back(struct train_gpu *s, const struct chunk *c,
 	arg_f32(&a, s->scale);
 	*d = c->logits;
 	return train_put_kernel(s, &l, &a, e) &&
-	       (!c->bf16 || narrow_operand(s, d, (uint64_t)c->rows * c->n, e));
+	       (!c->narrow || narrow_operand(s, d, c->in,
+					     (uint64_t)c->rows * c->n, e));
 }
 
 static bool put_chunk_back(struct train_gpu *s, const struct train_op *op,
 			   const struct chunk *c, uint64_t d, struct err *e)
 {
-	struct product by_x = {
+	struct train_product by_x = {
 		.m = c->rows,
 		.n = c->hidden,
 		.k = c->n,
 		.a = d,
 		.b = c->w,
 		.c = operand_at(s, op, 4),
-		.a_bf16 = c->bf16,
-		.b_bf16 = c->bf16,
-		.bf16 = c->bf16,
+		.a_narrow = c->narrow,
+		.b_narrow = c->narrow,
+		.in = c->in,
 		.add = c->at > 0,
 	};
-	struct product by_w = {
+	struct train_product by_w = {
 		.m = c->n,
 		.n = c->hidden,
 		.k = c->rows,
 		.a = d,
 		.a_t = true,
 		.b = c->x,
-		.a_bf16 = c->bf16,
-		.b_bf16 = c->x_bf16,
-		.add = true,
-		.bf16 = c->bf16,
+		.a_narrow = c->narrow,
+		.b_narrow = c->x_narrow,
+		.in = c->in,
 	};
 
-	if (!put_product(s, &by_x, e) || op->v[5] == TRAIN_NONE)
-		return op->v[5] == TRAIN_NONE;
+	if (!train_put_product(s, &by_x, e))
+		return false;
+	if (op->v[5] == TRAIN_NONE)
+		return true;
+	by_w.add = !s->fresh[op->v[5]];
 	by_w.c = operand_at(s, op, 5) +
 		 (uint64_t)c->at * c->hidden * sizeof(float);
-	return put_product(s, &by_w, e);
+	return train_put_product(s, &by_w, e);
 }
 
 bool train_put_loss_back(struct train_gpu *s, const struct train_op *op,
@@ -311,5 +322,7 @@ bool train_put_loss_back(struct train_gpu *s, const struct train_op *op,
 		    !put_chunk_back(s, op, &c, d, e))
 			return false;
 	} while (chunk_next(&c));
+	if (op->v[5] != TRAIN_NONE)
+		s->fresh[op->v[5]] = false;
 	return true;
 }

@@ -236,19 +236,21 @@ KERNEL(256) square_sum(global float *restrict out,
 }
 
 KERNEL(256) clip_norm(global float *restrict out,
-		      global const float *restrict in, int n, float clip)
+		      global const float *restrict in, int n, float clip,
+		      float scale)
 {
 	local float part[32];
 	float sum = 0;
 
 	for (int i = lid(); i < n; i += 256)
 		sum += in[i];
-	const float norm = __builtin_sqrtf(group_sum(sum, 256, part));
+	const float norm = __builtin_sqrtf(group_sum(sum, 256, part)) * scale;
 	if (lid())
 		return;
 	out[0] = norm;
-	out[1] = norm - norm != 0 ? 0 : clip > 0 && norm > clip ? clip / norm :
-								  1;
+	out[1] = norm - norm != 0 ?
+			 0 :
+			 (clip > 0 && norm > clip ? clip / norm : 1) * scale;
 }
 
 INLINE uint mix(uint x)
@@ -364,6 +366,82 @@ KERNEL(256) learn_momentum(global ELEM *restrict p, global float *restrict g,
 		}
 		g[k] = 0;
 	}
+}
+
+KERNEL(256) learn_direction(global ELEM *restrict p, global float *restrict g,
+			    global const __bf16 *restrict d,
+			    global const float *restrict norm, float rate,
+			    float keep, uint salt, uint n)
+{
+	typedef __bf16 b4 __attribute__((ext_vector_type(4), aligned(2)));
+	const float by = norm[1];
+	const uint i = first4();
+
+	if (i + 4 <= n) {
+		if (by > 0) {
+			const f4 w = __builtin_convertvector(
+				*(global const elem4 *)(p + i), f4);
+			const f4 ds = __builtin_convertvector(
+				*(global const b4 *)(d + i), f4);
+			elem4 to;
+
+			for (int k = 0; k < 4; k++)
+				to[k] = store_of(w[k] * keep - rate * ds[k],
+						 i + k, salt);
+			*(global elem4 *)(p + i) = to;
+		}
+		*(global g4 *)(g + i) = 0;
+		return;
+	}
+	for (uint k = i; k < n; k++) {
+		if (by > 0)
+			p[k] = store_of((float)p[k] * keep -
+						rate * (float)d[k], k, salt);
+		g[k] = 0;
+	}
+}
+
+KERNEL(256) learn_nesterov(global float *restrict g, global float *restrict m,
+			   global const float *restrict norm, float beta1,
+			   uint n)
+{
+	const float by = norm[1];
+	const uint i = first4();
+
+	if (!(by > 0))
+		return;
+	if (i + 4 <= n) {
+		f4 gs = *(global g4 *)(g + i) * by;
+		f4 ms = *(global g4 *)(m + i);
+
+		for (int k = 0; k < 4; k++) {
+			ms[k] = FMA(ms[k], beta1, gs[k]);
+			gs[k] = FMA(ms[k], beta1, gs[k]);
+		}
+		*(global g4 *)(m + i) = ms;
+		*(global g4 *)(g + i) = gs;
+		return;
+	}
+	for (uint k = i; k < n; k++) {
+		m[k] = FMA(m[k], beta1, g[k] * by);
+		g[k] = FMA(m[k], beta1, g[k] * by);
+	}
+}
+
+KERNEL(256) over_length(global ELEM *restrict out,
+			global const float *restrict x,
+			global const float *restrict norm, uint n)
+{
+	const float by = 1 / (norm[0] + 1e-7f);
+	const uint i = first4();
+
+	if (i + 4 <= n) {
+		*(global elem4 *)(out + i) = __builtin_convertvector(
+			*(global const g4 *)(x + i) * by, elem4);
+		return;
+	}
+	for (uint k = i; k < n; k++)
+		out[k] = (ELEM)(x[k] * by);
 }
 
 KERNEL(256) learn_average(global float *restrict m,
