@@ -83,6 +83,14 @@ setup 0 'the wheel needs Python' wheel
 has "$tmp/installed" python3 'which is there then'
 
 fresh
+setup 2 'make install installs no packages' install
+has "$tmp/err" 'missing packages: ' 'it says what is missing'
+has "$tmp/err" 'sudo apt-get update' 'and what to run'
+is "$(cat "$tmp/log")" '' 'and calls nothing'
+setup 2 'no level' ''
+has "$tmp/err" 'scripts/setup build' 'is answered with the usage'
+
+fresh
 setup 2 'neither root nor sudo: exit 2' build FAKE_UID=1000
 has "$tmp/err" 'sudo apt-get update && sudo apt-get install -y --no-install-recommends gcc libc6-dev pkg-config' \
 	'the command to run is printed'
@@ -148,7 +156,7 @@ ok 'before any compiler runs' sh -c "! grep -q header '$tmp/err'"
 is "$(cat "$tmp/log")" '' 'and installs nothing'
 
 setup 2 'an unknown level is refused' tset
-has "$tmp/err" 'got "tset", wanted a level: build, test, deb or wheel' 'with a reason'
+has "$tmp/err" 'got "tset", wanted a level: build, test, deb, install or wheel' 'with a reason'
 
 # A target builds every tool that its commands name: make alone built all before.
 awk '
