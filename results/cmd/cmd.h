@@ -20,7 +20,8 @@ struct show_opts {
 	struct cli_list evaluator;
 	uint64_t budget_ns; /* 0: none */
 	bool anonymous; /* export */
-	const char *origin, *device; /* that a plot shows */
+	const char *origin, *device, *run; /* that a plot shows */
+	const char *paper;
 	int processes, side, trials;
 	double limit;
 	bool slots, yes, dry_run, any_host, all, term, tunes, verbose, required;
@@ -33,10 +34,16 @@ struct show {
 	struct show_opts o;
 };
 
+/* For a reader, as text or markdown: not for a program. */
+static inline bool show_is_text(const struct show *s)
+{
+	return s->cmd.format == TABLE_TEXT || s->cmd.format == TABLE_MARKDOWN;
+}
+
 /* A table for the reader, or every digit for a program. */
 static inline int show_digits(const struct show *s)
 {
-	return s->cmd.format == TABLE_TEXT ? 6 : 0;
+	return show_is_text(s) ? 6 : 0;
 }
 
 /* A running run whose process is gone was killed: it is interrupted. */
@@ -127,6 +134,8 @@ void pieces_fini(struct pieces *p);
 int piece_order(const struct piece *a, const struct piece *b);
 /* "area/name {params}" without empty params. */
 void piece_name(const struct piece *p, struct buf *out);
+/* The same for readers: AREA/NAME KEY=VALUE ... */
+void piece_title(const struct piece *p, struct buf *out);
 
 /* --------------------------------------------------- comparable.c ---- */
 

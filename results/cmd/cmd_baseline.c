@@ -109,21 +109,25 @@ static int by_measurement(const void *p, const void *q)
 static void group_pieces(struct accepting *a, const char *glob)
 {
 	const char *metric = a->s->o.metric;
-	struct buf name = { 0 };
+	struct buf name = { 0 }, title = { 0 };
 
 	for (size_t i = 0, k; i < a->now.n; i += k) {
 		const struct piece *p = &a->now.v[i];
 		for (k = 1; i + k < a->now.n && !piece_order(p, p + k); k++)
 			;
 		buf_reset(&name);
+		buf_reset(&title);
 		piece_name(p, &name);
+		piece_title(p, &title);
 		if ((metric && strcmp(metric, p->metric)) ||
-		    (glob && fnmatch(glob, name.data, 0)))
+		    (glob && fnmatch(glob, name.data, 0) &&
+		     fnmatch(glob, title.data, 0)))
 			continue;
 		struct change *c = &a->v[a->n++];
 		c->now = p;
 		measured_init(&c->m, p, k);
 	}
+	buf_fini(&title);
 	buf_fini(&name);
 }
 
@@ -168,10 +172,10 @@ static bool plan_changes(struct accepting *a, const char *spec,
 static bool print_plan(struct accepting *a, struct err *e)
 {
 	struct table t;
-	int digits = a->s->cmd.format == TABLE_TEXT ? 6 : 17;
+	int digits = show_is_text(a->s) ? 6 : 17;
 	struct buf name = { 0 };
 
-	table_init(&t, "case,metric,unit,#new,#replaces,#loss,action,accepted,"
+	table_init(&t, "case,metric,unit,~new,~replaces,#loss,action,accepted,"
 		       "its reason,#processes,#detectable");
 	for (size_t i = 0; i < a->n; i++) {
 		const struct change *c = &a->v[i];
@@ -366,7 +370,7 @@ static bool accept_run(struct show *s, struct err *e)
 /* ---- the other verbs ---- */
 
 static const char list_columns[] =
-	"#baseline,created,state,area,case,params,metric,#value,unit,#lo,#hi,"
+	"#baseline,created,state,area,case,params,metric,~value,unit,~lo,~hi,"
 	"#n,origin,device,commit,#replaces,reason,#limit,#required";
 #define LIST_SQL \
 	"SELECT baseline, created, CASE WHEN active THEN 'active' " \

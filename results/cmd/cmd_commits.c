@@ -128,7 +128,7 @@ static bool measure_all(struct range *r, struct err *e)
 /* ---------------------------------------------------------------- shown -- */
 
 static const char columns[] =
-	"commit,case,metric,#value,unit,#before,#before_lo,#before_hi,verdict,"
+	"commit,case,metric,~value,unit,~before,~before_lo,~before_hi,verdict,"
 	"subject";
 
 static void name_row(struct table *t, const struct row *row,

@@ -36,16 +36,17 @@ static void cell_num(struct table *t, int col, int digits, double v)
 		table_cell(t, col, "%.*g", digits, v);
 }
 
-/* "1.25 ±2.1%": the farther end of the interval, as a share. */
-static void cell_interval(struct table *t, int col, const struct measured *m)
+/* "1.25 ±2.1%": the farther end of the interval, as a share; `by`: the unit. */
+static void cell_interval(struct table *t, int col, const struct measured *m,
+			  double by)
 {
 	const struct res_interval *i = &m->median;
 	double far = fmax(i->hi - i->value, i->value - i->lo);
 
 	if (isnan(i->lo) || i->value == 0 || m->exact)
-		table_cell(t, col, "%.4g", i->value);
+		table_cell(t, col, "%.4g", i->value * by);
 	else
-		table_cell(t, col, "%.4g ±%.*f%%", i->value,
+		table_cell(t, col, "%.4g ±%.*f%%", i->value * by,
 			   far < 0.01 * fabs(i->value),
 			   100 * far / fabs(i->value));
 }
@@ -58,17 +59,20 @@ static const char text_columns_n[] = "case,metric,#A,#B,#B/A,#p,#n,verdict";
 static void text_row(struct table *t, const struct pair *p)
 {
 	const struct piece *any = pair_piece(p);
+	const struct measured *m = p->n_a ? &p->a : &p->b;
+	const char *unit;
+	const double by = unit_scale(m->median.value, any->unit, &unit);
 	struct buf name = { 0 };
 
 	table_row(t);
-	piece_name(any, &name);
+	piece_title(any, &name);
 	table_cell(t, 0, "%s", name.data);
 	buf_fini(&name);
-	table_cell(t, 1, "%s (%s)", any->metric, any->unit);
+	table_cell(t, 1, "%s (%s)", any->metric, unit);
 	if (p->n_a)
-		cell_interval(t, 2, &p->a);
+		cell_interval(t, 2, &p->a, by);
 	if (p->n_b)
-		cell_interval(t, 3, &p->b);
+		cell_interval(t, 3, &p->b, by);
 	table_cell(t, t->n_cols - 1, "%s", p->verdict);
 	if (!pair_has_both(p))
 		return;
@@ -129,7 +133,7 @@ static void mean_row(struct comparison *c, struct table *t, const char *metric)
 {
 	double *ratio = xcalloc(c->pairs.n, sizeof(*ratio));
 	size_t n = 0;
-	bool text = c->s->cmd.format == TABLE_TEXT;
+	bool text = show_is_text(c->s);
 
 	for (size_t i = 0; i < c->pairs.n; i++) {
 		const struct pair *p = &c->pairs.v[i];
@@ -234,7 +238,7 @@ static void print_method(const struct comparison *c, const struct pair *same)
 
 static bool print_comparison(struct comparison *c, struct err *e)
 {
-	bool text = c->s->cmd.format == TABLE_TEXT;
+	bool text = show_is_text(c->s);
 	const struct pair *same = same_counts(c);
 	struct table t;
 

@@ -171,13 +171,16 @@ static void cell_percent(struct table *t, int col, double v)
 
 static void text_row(struct table *t, const struct held *h, const char *name)
 {
+	const char *unit;
+	const double by = unit_scale(h->was.median.value, h->base->unit, &unit);
+
 	table_cell(t, 1, "%s", name);
-	table_cell(t, 2, "%s", h->base->metric);
-	cell_num(t, 3, 4, h->was.median.value);
+	table_cell(t, 2, "%s (%s)", h->base->metric, unit);
+	cell_num(t, 3, 4, h->was.median.value * by);
 	table_cell(t, 6, "%.3g%%", 100 * h->v.limit);
 	if (!h->n)
 		return;
-	cell_num(t, 4, 4, h->now.median.value);
+	cell_num(t, 4, 4, h->now.median.value * by);
 	cell_percent(t, 5, h->v.effect.change.value);
 }
 
@@ -209,13 +212,13 @@ enum { FEW_ROWS = 12 };
 
 static bool is_shown(const struct gating *g, const struct held *h)
 {
-	return g->s->cmd.format != TABLE_TEXT || g->s->o.verbose ||
+	return !show_is_text(g->s) || g->s->o.verbose ||
 	       g->n <= FEW_ROWS || h->v.answer != GATE_PASS;
 }
 
 static bool print_rows(struct gating *g, struct err *e)
 {
-	bool text = g->s->cmd.format == TABLE_TEXT;
+	bool text = show_is_text(g->s);
 	struct buf name = { 0 };
 	struct table t;
 
@@ -225,7 +228,7 @@ static bool print_rows(struct gating *g, struct err *e)
 		if (!is_shown(g, h))
 			continue;
 		buf_reset(&name);
-		piece_name(h->base, &name);
+		(text ? piece_title : piece_name)(h->base, &name);
 		table_row(&t);
 		table_cell(&t, 0, "%s", answer_names[h->v.answer]);
 		(text ? text_row : data_row)(&t, h, name.data);
@@ -246,7 +249,7 @@ static void print_reasons(struct gating *g)
 		struct buf name = { 0 };
 		if (h->v.answer == GATE_PASS && !g->s->o.verbose)
 			continue;
-		piece_name(h->base, &name);
+		piece_title(h->base, &name);
 		fprintf(out, "%s: %s %s: %s\n", answer_names[h->v.answer],
 			name.data, h->base->metric, h->v.reason);
 		buf_fini(&name);
@@ -304,7 +307,7 @@ static void print_method(struct gating *g)
 static bool print_gating(struct gating *g, struct err *e)
 {
 	struct show *s = g->s;
-	bool text = s->cmd.format == TABLE_TEXT;
+	bool text = show_is_text(s);
 
 	if (text)
 		fprintf(s->cmd.out, "%s: %d pass, %d regress, %d inconclusive, "

@@ -16,7 +16,7 @@ bool res_cmd_history(struct cmd *c, struct err *e)
 	struct table t;
 
 	table_init(&t, "#run,started,commit,device,origin,case,params,metric,"
-		       "#value,unit,#lo,#hi,#n,#ratio,correct");
+		       "~value,unit,~lo,~hi,#n,#ratio,correct");
 	/* `ratio` is to the row before it of the same thing. */
 	bool ok = res_query(s->db, &t, show_digits(s), e,
 		"SELECT run, strftime('%Y-%m-%dT%H:%M:%SZ', start_ns / "
@@ -49,7 +49,7 @@ bool res_cmd_costs(struct cmd *c, struct err *e)
 	struct show *s = (struct show *)c;
 	struct table t;
 
-	table_init(&t, "name,params,metric,#value,unit,origin,device,"
+	table_init(&t, "name,params,metric,~value,unit,origin,device,"
 		       "#age_days,#spread,#n,#clock_hz,source,#run");
 	bool ok = res_query(s->db, &t, show_digits(s), e,
 		"SELECT name, params, metric, value, unit, origin, device_name,"

@@ -100,7 +100,7 @@ static const char run_sql[] =
 	"FROM v_runs WHERE run = ?";
 
 static const char result_columns[] =
-	"area,case,params,metric,#value,unit,#lo,#hi,#n,#outliers,#clock_hz,"
+	"area,case,params,metric,~value,unit,~lo,~hi,#n,#outliers,#clock_hz,"
 	"better,origin,source,correct";
 static const char result_sql[] =
 	"SELECT area, name, params, metric, value, unit, lo, hi, n, "
@@ -154,7 +154,7 @@ bool show_facts(struct show *s, const struct table *row, struct err *e)
 		table_cell(&t, 0, "%s", row->head[c]);
 		table_cell(&t, 1, "%s", v);
 	}
-	bool ok = table_print(&t, TABLE_TEXT, s->cmd.out, e);
+	bool ok = table_print(&t, s->cmd.format, s->cmd.out, e);
 	table_fini(&t);
 	return ok;
 }
@@ -202,7 +202,7 @@ static bool print_section(struct show *s, const struct section *c,
 		ok = table_print(&t, TABLE_JSON, s->cmd.out, e);
 	} else if (ok && t.n_rows) {
 		fprintf(s->cmd.out, "\n");
-		ok = table_print(&t, TABLE_TEXT, s->cmd.out, e);
+		ok = table_print(&t, s->cmd.format, s->cmd.out, e);
 	}
 	table_fini(&t);
 	return ok;

@@ -256,3 +256,21 @@ void piece_name(const struct piece *p, struct buf *out)
 	if (strcmp(p->params, "{}"))
 		buf_printf(out, " %s", p->params);
 }
+
+void piece_title(const struct piece *p, struct buf *out)
+{
+	json_t *params = json_loads(p->params, 0, NULL), *value;
+	const char *key;
+
+	buf_printf(out, "%s/%s", p->area, p->name);
+	json_object_foreach(params, key, value) {
+		char *text = json_is_string(value) ? NULL :
+			     json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT |
+					       JSON_REAL_PRECISION(6));
+
+		buf_printf(out, " %s=%s", key,
+			   text ? text : json_string_value(value));
+		free(text);
+	}
+	json_decref(params);
+}
