@@ -2,7 +2,7 @@
  * results/cmd/cmd_plot.c - pictures from the database alone, drawn by gnuplot.
  *
  * Each plot becomes NAME.gp, a script with its data inside, which gnuplot turns
- * into NAME.svg and NAME.png.  Nothing in it depends on time, place or the
+ * into NAME.svg, NAME.pdf and NAME.png of 200 dpi.  Nothing in it depends on time, place or the
  * order of rows in the file, so the same rows give the same bytes.
  */
 #include "results/cmd/cmd.h"
@@ -68,8 +68,21 @@ static const struct plot {
 /* Columns of the SELECT. */
 enum { SERIES, X, Y, LOW, HIGH, LABEL };
 
+/*
+ * Figures of a paper, in 96ths of an inch: a column of 85 mm or two with their
+ * gap.  The names of the curves stand below, and what is drawn in the caption.
+ */
+static const struct paper {
+	const char *name;
+	double width, height, font;
+} papers[] = {
+	{ "column", 321, 250, 8.5 },
+	{ "page", 661, 340, 8.5 },
+};
+
 struct drawing {
 	struct show *s;
+	const struct paper *paper; /* NULL: for a screen */
 	const struct plot *plot;
 	const struct look *look;
 	struct table rows;
@@ -88,7 +101,9 @@ static const char device_sql[] =
 	"FROM v_results v JOIN runs r ON r.id = v.run JOIN hosts h "
 	"ON h.id = r.host WHERE v.area = ?1 AND v.state = 'complete' "
 	"AND (?2 IS NULL OR v.origin = ?2) "
-	"AND (?3 IS NULL OR v.device_name LIKE '%' || ?3 || '%') "
+	"AND (?3 IS NULL OR v.device_name LIKE '%' || ?3 || '%' "
+	"OR (?3 = 'host' AND v.device_name IS NULL)) "
+	"AND (?4 IS NULL OR v.run = CAST(?4 AS INTEGER)) "
 	"ORDER BY v.origin = 'published', v.start_ns DESC, v.run DESC, "
 	"v.origin LIMIT 1";
 
@@ -103,7 +118,8 @@ static const char area_sql[] =
 	"dirty FROM v_results WHERE state = 'complete' AND area = ?1 "
 	"AND (origin = 'published' OR (device_name IS ?2 AND gfx IS ?3 "
 	"AND uid IS ?4 AND iif(?2 IS NULL, origin <> 'hardware' OR (SELECT "
-	"host FROM runs WHERE id = run) = ?6, origin IS ?5)))";
+	"host FROM runs WHERE id = run) = ?6, origin IS ?5) "
+	"AND (?7 IS NULL OR run = CAST(?7 AS INTEGER))))";
 
 /* Each is made anew from the one before it. */
 static const struct view {
@@ -170,14 +186,15 @@ static bool load_area(struct drawing *d, const char *area, struct err *e)
 	struct table device;
 
 	table_init(&device, "name,gfx,uid,origin,host,cpu");
-	bool ok = res_query(d->s->db, &device, 0, e, device_sql, "ttt", area,
-			    d->s->o.origin, d->s->o.device);
+	bool ok = res_query(d->s->db, &device, 0, e, device_sql, "tttt", area,
+			    d->s->o.origin, d->s->o.device, d->s->o.run);
 	if (ok && device.n_rows) {
 		const char **v = device.row[0];
 
 		add_device(&d->footer, v);
-		ok = res_exec(d->s->db, e, area_sql, "ttttti", area, v[0], v[1],
-			      v[2], v[3], (int64_t)atoll(v[4]));
+		ok = res_exec(d->s->db, e, area_sql, "tttttit", area, v[0],
+			      v[1], v[2], v[3], (int64_t)atoll(v[4]),
+			      d->s->o.run);
 	}
 	table_fini(&device);
 	return ok;
@@ -215,7 +232,9 @@ static bool load_footer(struct drawing *d, struct err *e)
 	return ok;
 }
 
-/* *found = false where the areas hold nothing. */
+static bool is_point(const struct drawing *d, int row);
+
+/* *found = false where the areas hold nothing, or limits alone. */
 static bool load_rows(struct drawing *d, bool *found, struct err *e)
 {
 	table_init(&d->rows, "series,x,y,low,high,label");
@@ -223,7 +242,9 @@ static bool load_rows(struct drawing *d, bool *found, struct err *e)
 		  finish_view(d->s->db, e) && load_footer(d, e) &&
 		  res_query(d->s->db, &d->rows, 9, e, d->plot->sql, "");
 
-	*found = ok && d->rows.n_rows;
+	*found = false;
+	for (int i = 0; ok && i < d->rows.n_rows; i++)
+		*found |= is_point(d, i);
 	return ok;
 }
 
@@ -280,12 +301,18 @@ static bool is_roof(const char *series)
 	return !strncmp(series, "roof ", 5);
 }
 
-/* Not a limit, not a part of the title. */
+static bool is_mark(const struct drawing *d, int row)
+{
+	return !strcmp(cell_text(d, row, SERIES), "mark");
+}
+
+/* Not a limit, not a part of the title, not a place on the x axis. */
 static bool is_point(const struct drawing *d, int row)
 {
 	const char *series = cell_text(d, row, SERIES);
 
-	return !is_roof(series) && strcmp(series, "title") != 0;
+	return !is_roof(series) && strcmp(series, "title") != 0 &&
+	       !is_mark(d, row);
 }
 
 static int by_number(const void *a, const void *b)
@@ -307,6 +334,8 @@ static void collect_names(struct drawing *d)
 			buf_printf(&d->title, "%s", cell_text(d, i, LABEL));
 			continue;
 		}
+		if (is_mark(d, i))
+			continue;
 		index_of(&d->series, &d->n_series, series);
 		if (d->look->names && d->rows.row[i][X])
 			index_of(&d->name, &d->n_names, cell_text(d, i, X));
@@ -613,6 +642,27 @@ static void add_value_range(struct drawing *d)
 			   fmin(0.9, 0.97 * lo), fmax(1.1, 1.03 * hi));
 }
 
+/* Upright lines with their names at the top, where points are on both sides. */
+static void add_marks(struct drawing *d)
+{
+	double lo, hi;
+
+	for (int i = 0; x_range(d, &lo, &hi) && i < d->rows.n_rows; i++) {
+		const char *x = cell_text(d, i, X);
+
+		if (!is_mark(d, i) || atof(x) < lo || atof(x) > hi)
+			continue;
+		buf_printf(&d->script, "set arrow from first %s, graph 0 to "
+			   "first %s, graph 1 nohead dashtype 3 linecolor rgb "
+			   "'#777777'\nset label ", x, x);
+		add_quoted(&d->script, cell_text(d, i, LABEL));
+		buf_printf(&d->script, " at first %s, graph 0.97 right rotate "
+			   "by 90 offset -0.9,0 noenhanced textcolor rgb "
+			   "'#555555' font ',%g'\n", x,
+			   d->paper ? d->paper->font - 2 : 9);
+	}
+}
+
 static void add_axes(struct drawing *d)
 {
 	struct buf *o = &d->script;
@@ -628,6 +678,7 @@ static void add_axes(struct drawing *d)
 	}
 	if (d->look->bytes)
 		add_byte_tics(d);
+	add_marks(d);
 	if (d->plot->style == ROOF || d->plot->style == POINTS)
 		add_names(d);
 }
@@ -738,18 +789,44 @@ static const char *const colours[] = { "#0072b2", "#d55e00", "#009e73",
 				       "#cc79a7", "#e69f00", "#56b4e9",
 				       "#000000", "#b8a900" };
 
-static void add_terminal(struct drawing *d, const char *terminal,
-			 const char *extension)
-{
-	/* Names of 8 points stand beside each other, lines are of 12. */
-	double width = fmax(960, d->n_names * 14 + 240);
-	double height = fmax(560, d->bottom * 19 + 280);
+/* A file, its units in one of 96 to the inch, and what enlarges it so. */
+struct terminal {
+	const char *name, *extension, *unit;
+	double unit_dots, scale;
+};
 
-	buf_printf(&d->script, "set terminal %s size %.0f,%.0f font "
-		   "'DejaVu Sans,12' noenhanced background 'white'\n"
-		   "set output '%s.%s'\n", terminal, width, height,
-		   d->plot->name, extension);
+static void add_terminal(struct drawing *d, const struct terminal *t)
+{
+	const struct paper *p = d->paper;
+	/* Names of 8 points stand beside each other, lines are of 12. */
+	double width = p ? p->width : fmax(960, d->n_names * 14 + 240);
+	double height = p ? fmax(p->height, d->bottom * p->font + 120) :
+			    fmax(560, d->bottom * 19 + 280);
+
+	buf_printf(&d->script, "set terminal %s size %.6g%s,%.6g%s font "
+		   "'DejaVu Sans,%g' ", t->name,
+		   round(width * t->unit_dots * 1e3) / 1e3, t->unit,
+		   round(height * t->unit_dots * 1e3) / 1e3, t->unit,
+		   p ? p->font : 12);
+	if (t->scale != 1)
+		buf_printf(&d->script, "fontscale %.4g linewidth %.4g "
+			   "pointscale %.4g ", t->scale, t->scale, t->scale);
+	buf_printf(&d->script, "noenhanced background 'white'\n"
+		   "set output '%s.%s'\n", d->plot->name, t->extension);
 	add_plot_command(d);
+}
+
+static void add_terminals(struct drawing *d)
+{
+	static const double dpi = 200;
+	const struct terminal terminals[] = {
+		{ "svg", "svg", "", 1, 1 },
+		{ "pdfcairo", "pdf", "in", 1 / 96.0, 0.75 },
+		{ "pngcairo", "png", "", dpi / 96, dpi / 96 },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(terminals); i++)
+		add_terminal(d, &terminals[i]);
 }
 
 static void add_styles(struct drawing *d)
@@ -771,13 +848,14 @@ static void add_texts(struct drawing *d)
 {
 	struct buf *o = &d->script;
 
-	set_text(o, "title", d->title.data);
+	set_text(o, "title", d->paper ? "" : d->title.data);
 	set_text(o, "xlabel", d->plot->x_label);
 	set_text(o, "ylabel", d->plot->y_label);
 	buf_adds(o, "set label 999 ");
 	add_quoted(o, d->footer.data);
 	buf_adds(o, " at screen 0.99, screen 0.02 right noenhanced textcolor "
-		 "rgb '#666666' font ',10'\n");
+		 "rgb '#666666' ");
+	buf_printf(o, "font ',%g'\n", d->paper ? d->paper->font - 2.5 : 10);
 }
 
 static void write_script(struct drawing *d)
@@ -790,6 +868,10 @@ static void write_script(struct drawing *d)
 		   "'#dddddd'\nset border 3\nset tics nomirror\n"
 		   "set key outside right top vertical Left reverse samplen 2 "
 		   "font ',10'\nset bmargin 6\n", d->plot->name);
+	if (d->paper)
+		buf_printf(o, "set key below center horizontal font ',%g'\n"
+			   "unset bmargin\nset origin 0,0.06\n"
+			   "set size 1,0.94\n", d->paper->font - 1);
 	add_styles(d);
 	add_texts(d);
 	add_axes(d);
@@ -804,8 +886,7 @@ static void write_script(struct drawing *d)
 		add_plot_command(d);
 		return;
 	}
-	add_terminal(d, "svg", "svg");
-	add_terminal(d, "pngcairo", "png");
+	add_terminals(d);
 	buf_adds(o, "set output\n");
 }
 
@@ -845,6 +926,22 @@ static bool run_gnuplot(const char *dir, const char *file, struct err *e)
 		       file, WIFEXITED(status) ? WEXITSTATUS(status) : -1);
 }
 
+/* Cairo writes when it drew; the same rows shall give the same bytes. */
+static bool clear_date(const char *path, struct err *e)
+{
+	static const char key[] = "/CreationDate (D:";
+	enum { DIGITS = 14 };
+	struct buf b = { 0 };
+	bool ok = file_read(path, 0, &b, e);
+	char *at = ok ? memmem(b.data, b.len, key, strlen(key)) : NULL;
+
+	if (at && at + strlen(key) + DIGITS < b.data + b.len)
+		memcpy(at + strlen(key), "20000101000000", DIGITS);
+	ok = ok && (!at || file_write_unsynced(path, b.data, b.len, e));
+	buf_fini(&b);
+	return ok;
+}
+
 static bool draw_plot(struct drawing *d, const char *dir, struct err *e)
 {
 	char file[64];
@@ -857,14 +954,26 @@ static bool draw_plot(struct drawing *d, const char *dir, struct err *e)
 	bool ok = file_write_atomic(path.data, d->script.data, d->script.len,
 				    e) &&
 		  run_gnuplot(dir, file, e);
+	buf_reset(&path);
+	buf_printf(&path, "%s/%s.pdf", dir, d->plot->name);
+	ok = ok && (d->s->o.term || clear_date(path.data, e));
 	buf_fini(&path);
 	return ok;
+}
+
+static const struct paper *find_paper(const char *name)
+{
+	for (size_t i = 0; name && i < ARRAY_SIZE(papers); i++)
+		if (!strcmp(papers[i].name, name))
+			return &papers[i];
+	return NULL;
 }
 
 static bool plot_one(struct show *s, const struct plot *p, const char *dir,
 		     bool *found, struct err *e)
 {
-	struct drawing d = { .s = s, .plot = p, .look = &looks[p->style] };
+	struct drawing d = { .s = s, .plot = p, .look = &looks[p->style],
+			     .paper = find_paper(s->o.paper) };
 	bool ok = load_rows(&d, found, e) && (!*found || draw_plot(&d, dir, e));
 
 	free(d.series);
@@ -955,6 +1064,9 @@ bool res_cmd_plot(struct cmd *c, struct err *e)
 
 	if (s->o.list)
 		return list_plots(c, e);
+	if (s->o.paper && !find_paper(s->o.paper))
+		return err_set(e, ERR_USAGE, "--paper %s: wanted column or "
+			       "page", s->o.paper);
 	if (s->o.term && !(dir = mkdtemp(scratch)))
 		return err_sys(e, ERR_IO, errno, "%s", scratch);
 	bool ok = c->argc ? plot_named(s, dir, e) :

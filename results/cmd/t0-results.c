@@ -174,7 +174,7 @@ static const struct cmd_spec commands[] = {
 	  .hook = &for_baseline },
 	{ "note", "add|list [TEXT]|show N", "the ledger of experiments",
 	  res_cmd_note, 0, 2, SHOWS, .hook = &for_note },
-	{ "plot", "[NAME...]", "draw what was measured", res_cmd_plot, 0, 64,
+	{ "plot", "[PLOT...]", "draw what was measured", res_cmd_plot, 0, 64,
 	  .flags = CMD_JSON | CMD_CSV | CMD_QUIET | CMD_OWN_OUTPUT,
 	  .hook = &reads_for_plot,
 	  .notes = "A plot shows the device that was measured last in its "
@@ -290,13 +290,17 @@ static const struct cli_opt options[] = {
 	  "draw with letters on the terminal" },
 	{ "list", 'l', CLI_FLAG, &s.o.list, NULL,
 	  "list the plots, their areas, and what fills them" },
+	{ "paper", 0, CLI_STR, &s.o.paper, "WORD",
+	  "figures of a paper, as wide as a column or page" },
 	{ "output", 'o', CLI_STR, &s.cmd.output, "DIR",
 	  "draw into this folder (default: plots)" },
 	CLI_OF("plot report"),
 	{ "origin", 0, CLI_STR, &s.o.origin, "WORD",
 	  "draw hardware, emulated, simulated or published numbers" },
 	{ "device", 0, CLI_STR, &s.o.device, "NAME",
-	  "draw the device that has this in its name" },
+	  "draw the device that has this in its name, or host" },
+	{ "run", 0, CLI_STR, &s.o.run, "RUN",
+	  "draw what this run measured, beside what was published" },
 	{ 0 },
 };
 

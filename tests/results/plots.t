@@ -28,7 +28,9 @@ for p in $all; do
 	ok "$p: a picture as SVG" grep -q '^</svg>' "$tmp/one/$p.svg"
 	is "$(od -An -c -N4 "$tmp/one/$p.png" | tr -d ' ')" '211PNG' \
 		"$p: a picture as PNG"
-	for kind in gp svg png; do
+	is "$(od -An -c -N5 "$tmp/one/$p.pdf" | tr -d ' ')" '%PDF-' \
+		"$p: a picture as PDF"
+	for kind in gp svg png pdf; do
 		ok "$p.$kind: the same bytes" \
 			cmp "$tmp/one/$p.$kind" "$tmp/two/$p.$kind"
 	done
@@ -121,6 +123,20 @@ exits 0 'published numbers' "$r" plot latency --origin published \
 	--db "$tmp/a.db" -o "$tmp/published"
 is "$(awk '/<< EOD/ { n++ } END { print n }' "$tmp/published/latency.gp")" 1 \
 	'only they are drawn'
+# Figures of a paper: a column of 85 mm is 240.75 points.
+exits 0 'a figure for a column' "$r" plot latency --paper column \
+	--db "$tmp/a.db" -o "$tmp/paper"
+is "$(tr -d '\000' <"$tmp/paper/latency.pdf" | grep -a -o \
+	'MediaBox \[ 0 0 [0-9]*' | head -n 1)" 'MediaBox [ 0 0 240' \
+	'is 85 mm wide'
+is "$(od -An -t u1 -j 16 -N 4 "$tmp/paper/latency.png" |
+	awk '{ print 256 * $3 + $4 }')" 668 'and 668 dots of 200 dpi'
+exits 2 'another paper' "$r" plot latency --paper a4 --db "$tmp/a.db"
+exits 0 'what one run measured' "$r" plot dispatch --run "$("$r" sql --csv \
+	--db "$tmp/a.db" "SELECT max(run) FROM v_results WHERE area = 'dispatch'" |
+	tr -d '\r' | tail -n 1)" --db "$tmp/a.db" -o "$tmp/run"
+exits 2 'and what another did not' "$r" plot dispatch --run 999999 \
+	--db "$tmp/a.db" -o "$tmp/run"
 exits 2 'a device that there is not' "$r" plot latency --device nobody \
 	--db "$tmp/a.db" -o "$tmp/published"
 
