@@ -101,7 +101,7 @@ void kfd_pci_name(const struct kfd_node *n, char out[16]);
 
 struct kfd_info {
 	char spec[32];	    /* "soft", "soft*2:1" or "kfd:0": opens it again */
-	char why[512];	    /* why this device was chosen; print it */
+	char why[512];	    /* which it is, and why in a word; print it */
 	const char *driver; /* "kfd" or "soft" */
 	const char *origin; /* "hardware", "emulated" or "simulated" */
 	char name[64];	    /* "Radeon RX 7900 XTX" */
@@ -115,6 +115,7 @@ struct kfd_info {
 	uint64_t lds_base, scratch_base, gpuvm_base, gpuvm_limit;
 	bool runtime_enabled; /* wave exceptions are reported */
 	bool hdp_flush;	      /* the flush register could be mapped */
+	char reason[400]; /* why no GPU was taken; "": one was, or asked for */
 };
 
 /*
@@ -130,7 +131,8 @@ struct kfd_info {
  * After an '@' come the GPUs that are visible, as a list of numbers and
  * unique ids: "kfd@1,0x1234" sees two, and N of kfd:N then counts those in the
  * list's order.  Main passes --device or T0_DEVICE here, joined with
- * T0_VISIBLE_DEVICES by kfd_spec(), and prints info->why on stderr.
+ * T0_VISIBLE_DEVICES by kfd_spec(), and prints info->why on stderr; with
+ * T0_VERBOSE, which --verbose sets, it has the reason behind it.
  * An explicit choice that cannot be had is an error, never another device.
  * Further cards of the same machine are opened by kfd_open_peer().
  */
@@ -269,6 +271,8 @@ struct kfd_found {
 	bool usable;
 	char why_not[256]; /* empty when usable */
 };
+/* May /dev/kfd be opened?  If not, `e` says why, and what to do. */
+bool kfd_is_here(struct err *e);
 /*
  * All GPUs of /dev/kfd's topology, then those in software: as many as a spec
  * "soft*N" says, with another or NULL one.  free() *found.

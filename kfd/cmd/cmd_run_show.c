@@ -72,23 +72,19 @@ static const uint8_t *element_at(const struct kfd_job *r, int i, size_t n)
 	return (const uint8_t *)r->mem[i]->cpu + n * r->l.arg[i].type->size_bytes;
 }
 
-static int compare_u64(const void *a, const void *b)
+/* What a clock of this machine read is no time of a card. */
+static void text_time(const struct kfd_job *r, struct buf *out)
 {
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+	const bool real = !strcmp(kfd_info(r->dev)->origin, "hardware");
 
-	return (x > y) - (x < y);
-}
-
-/* Middle of the sorted times (lower one of two). */
-static uint64_t median_ns(const struct kfd_job *r)
-{
-	uint64_t *sorted = xmalloc(r->n_done * sizeof(*sorted)), m;
-
-	memcpy(sorted, r->device_ns, r->n_done * sizeof(*sorted));
-	qsort(sorted, r->n_done, sizeof(*sorted), compare_u64);
-	m = sorted[(r->n_done - 1) / 2];
-	free(sorted);
-	return m;
+	buf_adds(out, real ? "device time " : "wall clock of the emulator ");
+	unit_print(out, (double)kfd_job_median_ns(r) * 1e-9, "s");
+	buf_printf(out, " (median of %" PRIu64 ")\n", r->n_done);
+	if (r->simulated_s > 0) {
+		buf_adds(out, "simulated device time ");
+		unit_print(out, r->simulated_s, "s");
+		buf_adds(out, " (t0-sim explains it)\n");
+	}
 }
 
 static void text_result(const struct kfd_job *r, struct buf *out)
@@ -99,9 +95,7 @@ static void text_result(const struct kfd_job *r, struct buf *out)
 		   r->l.kernel->name, info->gfx, info->origin, r->l.grid[0],
 		   r->l.grid[1], r->l.grid[2], r->l.block[0], r->l.block[1],
 		   r->l.block[2]);
-	buf_printf(out,
-		   "device time %" PRIu64 " ns (%s, median of %" PRIu64 ")\n",
-		   median_ns(r), info->origin, r->n_done);
+	text_time(r, out);
 	for (int i = 0; i < r->l.n_args; i++) {
 		const struct co_arg *a = co_user_arg(r->l.kernel, i);
 		size_t n = shown_count(r, i);
@@ -184,6 +178,9 @@ static void json_result(const struct kfd_job *r, struct buf *out)
 			 r->l.grid[0], r->l.grid[1], r->l.grid[2], "block",
 			 r->l.block[0], r->l.block[1], r->l.block[2], "device_ns",
 			 times, "buffers", buffers);
+	if (r->simulated_s > 0)
+		json_object_set_new(root, "simulated_s",
+				    json_real(r->simulated_s));
 	text = json_dumps(root, JSON_INDENT(1) | JSON_REAL_PRECISION(17));
 	if (!text)
 		BUG("jansson refuses our own values");

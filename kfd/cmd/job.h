@@ -43,12 +43,24 @@ struct kfd_job {
 	struct kfd_mem *mem[LAUNCH_ARGS_MAX]; /* of buffers */
 	uint64_t *device_ns;	       /* [n_done], of repeat */
 	uint64_t n_done;
+	double simulated_s; /* on the whole chip, without a launch; 0: unknown */
 };
 
 /* -------------------------------------------------------- cmd_run.c ---- */
 
 bool kfd_job_run(struct kfd_job *j, struct err *e);
 void kfd_job_fini(struct kfd_job *j);
+
+/* ----------------------------------------------------- cmd_run_time.c ---- */
+
+/* Middle of the sorted times of the dispatches (lower one of two). */
+uint64_t kfd_job_median_ns(const struct kfd_job *j);
+/*
+ * After kfd_job_run() on the device in software: what the pipeline simulator
+ * says of the same launch, as far as it can follow it and it takes no time that
+ * one would notice.
+ */
+void kfd_job_simulate(struct kfd_job *j);
 
 /* ------------------------------------------------------- cmd_run_show.c ---- */
 

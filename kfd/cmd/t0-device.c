@@ -63,6 +63,7 @@ static void list_row(struct table *t, int i, const struct kfd_found *f)
 static bool run_list(struct cmd *c, struct err *e)
 {
 	struct kfd_found *found;
+	struct err none = { 0 };
 	char spec[256];
 	struct table t;
 	int n;
@@ -73,6 +74,8 @@ static bool run_list(struct cmd *c, struct err *e)
 	for (int i = 0; i < n; i++)
 		list_row(&t, i, &found[i]);
 	ok = ok && cmd_table(c, &t, e);
+	if (ok && !kfd_is_here(&none))
+		cmd_remark(c, "no device of the kernel's: %s", none.msg);
 	table_fini(&t);
 	free(found);
 	return ok;

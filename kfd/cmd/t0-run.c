@@ -197,8 +197,12 @@ static bool run_job(struct kfd_job *r, struct err *e)
 	bool good = launch_check(&r->l, e);
 	if (r->l.remarks.len)
 		cmd_remark(&r->cmd, "%s", r->l.remarks.data);
-	return good && (r->dry_run || (open_device(r, e) && kfd_job_run(r, e) &&
-				       kfd_job_show(r, e)));
+	if (!good || r->dry_run)
+		return good;
+	if (!open_device(r, e) || !kfd_job_run(r, e))
+		return false;
+	kfd_job_simulate(r);
+	return kfd_job_show(r, e);
 }
 
 static bool run_kernel(struct cmd *c, struct err *e)

@@ -62,6 +62,17 @@ static void list_driver(struct kfd_driver *d, struct kfd_found **found, int *n)
 	kfd_topology_fini(&t);
 }
 
+bool kfd_is_here(struct err *e)
+{
+	struct kfd_driver *d = kfd_linux_new();
+	const int fd = kfd_file_open(d, KFD_PATH, e);
+
+	if (fd >= 0)
+		d->close(d, fd);
+	d->free(d);
+	return fd >= 0;
+}
+
 bool kfd_list(const char *spec, struct kfd_found **found, int *n,
 	      struct err *e)
 {

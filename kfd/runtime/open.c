@@ -285,10 +285,11 @@ static void open_extras(struct kfd_dev *dev, const char *why)
 	dev->counts_lost = kfd_vram_lost(dev, &dev->vram_lost, NULL);
 	/* Without a first reading there are no host times, and no harm. */
 	(void)kfd_clock_calibrate(dev, NULL);
-	snprintf(dev->info.why, sizeof(dev->info.why),
-		 "%s, %s, %u CUs, %s (%s)", dev->info.spec, dev->info.name,
-		 dev->info.node.cu_count, dev->info.origin,
-		 why ? why : "chosen by the caller");
+	snprintf(dev->info.why, sizeof(dev->info.why), "%s %s, %s (%s)",
+		 dev->info.spec,
+		 dev->info.driver && !strcmp(dev->info.driver, "kfd") ?
+			 dev->info.name : dev->info.gfx,
+		 dev->info.origin, why ? why : "chosen by the caller");
 }
 
 static bool open_selected(struct kfd_dev **out, struct kfd_driver *d,
@@ -378,7 +379,6 @@ bool kfd_open(struct kfd_dev **dev, const char *spec, struct err *e)
 	const struct kfd_select first = { .by = SELECT_FIRST };
 	struct kfd_select sel;
 	struct err no = { 0 };
-	char why[448];
 
 	*dev = NULL;
 	if (!kfd_select_parse(spec, &sel, e))
@@ -392,8 +392,19 @@ bool kfd_open(struct kfd_dev **dev, const char *spec, struct err *e)
 	if (open_selected(dev, kfd_linux_new(), &sel, "the first gfx11 GPU",
 			  &no))
 		return true;
-	snprintf(why, sizeof(why), "no usable gfx11 GPU: %.400s", no.msg);
-	return open_soft(dev, &first, why, e);
+	if (!open_soft(dev, &first, no.code == ERR_NODEV ? "no GPU here" :
+		       "no usable GPU here", e))
+		return false;
+	struct kfd_info *info = &(*dev)->info;
+	snprintf(info->reason, sizeof(info->reason), "%.*s",
+		 (int)sizeof(info->reason) - 1, no.msg);
+	if (getenv("T0_VERBOSE")) {
+		const size_t len = strlen(info->why);
+
+		snprintf(info->why + len, sizeof(info->why) - len, ": %s",
+			 info->reason);
+	}
+	return true;
 }
 
 /* ------------------------------------------------------------ close --- */

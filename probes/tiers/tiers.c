@@ -200,6 +200,9 @@ static void print_conclusion(struct tiers *t, struct buf *out)
 
 	buf_printf(out, "device: %s; ",
 		   t->opened ? kfd_info(t->dev)->why : "none");
+	if (t->opened && *kfd_info(t->dev)->reason)
+		buf_printf(out, "no usable gfx11 GPU: %s; ",
+			   kfd_info(t->dev)->reason);
 	if (t->reached < 0)
 		buf_adds(out, "no tier reached");
 	else

@@ -65,7 +65,7 @@ else
 	has "$dir/err" 'tier 2 was required' 'without a GPU: with the reason'
 	"$probe" tiers --db "$db" >"$dir/out" 2>"$dir/err"
 	is "$?" 0 'nothing said: tiers run on what there is'
-	has "$dir/out" 'device: soft, ' 'nothing said: it is the soft device'
+	has "$dir/out" 'device: soft gfx1100, emulated' 'nothing said: it is the soft device'
 	has "$dir/out" 'no usable gfx11 GPU' 'nothing said: because of this'
 	T0_VISIBLE_DEVICES=3 "$probe" dispatch --device kfd --db "$db" \
 		>"$dir/out" 2>"$dir/err"

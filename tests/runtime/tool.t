@@ -36,7 +36,12 @@ else
 	has "$tmp/err" 'No such file' 'and the reason'
 	is "$(cat "$tmp/out")" '' 'nothing is printed'
 	exits 0 'without a choice, soft is taken' "$tool" info
-	has "$tmp/err" 'no usable gfx11 GPU: /dev/kfd' 'and it is said why'
+	is "$(cat "$tmp/err")" 't0-device: device: soft gfx1100, emulated (no GPU here)' \
+		'and it is said why in a word'
+	exits 0 'or at length' "$tool" info -v
+	has "$tmp/err" '(no GPU here): /dev/kfd: ' 'with the reason'
+	exits 0 'the list' "$tool" list
+	has "$tmp/err" "no device of the kernel's: /dev/kfd: " 'says it, too'
 fi
 exits 2 'an unknown device word is refused' "$tool" info --device banana
 has "$tmp/err" 'wanted soft, kfd' 'with what is known'
