@@ -350,6 +350,19 @@ static bool write_pack(const struct options *o, struct err *e)
 	return good;
 }
 
+static bool no_kernel(const char *name, struct err *e)
+{
+	struct cmd_near near = { .name = name };
+
+	for (size_t i = 0; i < kernel_count; i++)
+		cmd_near_try(&near, kernel_table[i].name);
+	if (near.meant)
+		return err_set(e, ERR_USAGE, "the library has no kernel '%s': "
+			       "did you mean %s?", name, near.meant);
+	return err_set(e, ERR_USAGE, "the library has no kernel '%s'; --list "
+		       "names them", name);
+}
+
 static bool compile_kernel(struct options *o, struct err *e)
 {
 	const struct kernel_entry *k = kernel_find(o->kernel);
@@ -362,8 +375,7 @@ static bool compile_kernel(struct options *o, struct err *e)
 	bool good;
 
 	if (!k)
-		return err_set(e, ERR_USAGE, "the library has no kernel '%s'; "
-			       "--list names them", o->kernel);
+		return no_kernel(o->kernel, e);
 	if (!parse_type(o->type, &s.type, e) || !parse_type(o->to, &s.to, e) ||
 	    !parse_type(o->cache, &s.cache, e) ||
 	    !parse_type(o->weights, &s.weights, e) ||

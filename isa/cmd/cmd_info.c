@@ -148,6 +148,20 @@ static void info_vopd(enum isa_op id, struct buf *b)
 		}
 }
 
+/* Says which name was probably meant, with or without its encoding's suffix. */
+static bool no_instruction(const char *name, struct err *e)
+{
+	struct cmd_near near = { .name = name };
+
+	for (int i = 1; i < ISA_OP_COUNT; i++)
+		cmd_near_try(&near, isa_op_info(i)->name);
+	if (near.meant)
+		return err_set(e, ERR_USAGE, "no instruction is named '%s': "
+			       "did you mean %s?", name, near.meant);
+	return err_set(e, ERR_USAGE, "no instruction is named '%s'; t0-isa "
+		       "list prints all of them", name);
+}
+
 static bool add_info(const struct isa_cmd *o, const char *name, struct table *t,
 		 struct err *e)
 {
@@ -171,10 +185,7 @@ static bool add_info(const struct isa_cmd *o, const char *name, struct table *t,
 		    isa_opcode(o->target.gen, i, false) >= 0)
 			id = i;
 	if (!id)
-		return err_set(e, ERR_USAGE,
-			       "no instruction is named '%s'; t0-isa list "
-			       "prints all of them",
-			       name);
+		return no_instruction(name, e);
 	op = isa_op_info(id);
 	shown = isa_op_name(o->target.gen, id);
 #define ROW(key, ...)                       \
