@@ -210,8 +210,8 @@ bool qwen_cmd_forecast(struct cmd *r, struct err *e)
 	char text[128];
 	bool ok;
 
-	table_init(&f.table, "pass,kernel,#launches,#us_each,#ms,#share,"
-			     "#tokens_per_s,#dram_share,limit,chosen");
+	table_init(&f.table, "pass,kernel,#launches,#us_each,#ms,#share_percent,"
+			     "#tokens_per_s,#dram_percent,limit,chosen");
 	ok = config_read(&f, e) && costs_read(&f, e) &&
 	     (c->train ? qwen_forecast_step(c, &f.config, &f.costs, e) :
 			 forecast_all(&f, e));

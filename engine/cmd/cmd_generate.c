@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "engine/cmd/cmd.h"
 
@@ -16,7 +17,7 @@ struct talk {
 	struct qwen_detokenizer decoder;
 	struct qwen_ids prompt, out;
 	struct buf text; /* for --output and --json */
-	uint64_t begin_ns, first_ns, end_ns;
+	uint64_t load_ns, begin_ns, first_ns, end_ns;
 	const char *ended; /* why */
 };
 
@@ -97,9 +98,21 @@ static bool talk_run(struct talk *t, struct err *e)
 	return !e->code;
 }
 
+/* A rate of less time than this says more of the clock than of the model. */
+static const double least_timed_s = 0.05;
+
+static double decode_seconds(const struct talk *t)
+{
+	return (double)(t->end_ns - t->first_ns) * 1e-9;
+}
+
+static bool has_rate(const struct talk *t)
+{
+	return t->out.n > 1 && decode_seconds(t) >= least_timed_s;
+}
+
 static void fill_summary(const struct talk *t, struct table *out)
 {
-	double decode = (double)(t->end_ns - t->first_ns) * 1e-9;
 	double first = (double)(t->first_ns - t->begin_ns) * 1e-9;
 
 	table_init(out, "ended,#prompt_tokens,#tokens,#first_token_s,"
@@ -109,9 +122,32 @@ static void fill_summary(const struct talk *t, struct table *out)
 	table_cell(out, 1, "%zu", t->prompt.n);
 	table_cell(out, 2, "%zu", t->out.n);
 	table_cell(out, 3, "%.4f", first);
-	if (t->out.n > 1 && decode > 0)
-		table_cell(out, 4, "%.3f", (double)(t->out.n - 1) / decode);
+	if (has_rate(t))
+		table_cell(out, 4, "%.4g",
+			   (double)(t->out.n - 1) / decode_seconds(t));
 	table_cell(out, 5, "%s", t->text.data ? t->text.data : "");
+}
+
+/* Loading, the prompt and what follows it, apart. */
+static void remark_speed(const struct talk *t)
+{
+	struct buf b = { 0 };
+
+	buf_printf(&b, "%s after %zu tokens (%s%s); loaded in ", t->ended,
+		   t->out.n, t->s->model.backend->name,
+		   qwen_is_emulated(&t->s->model) ? ", emulated" : "");
+	unit_print(&b, (double)t->load_ns * 1e-9, "s");
+	buf_printf(&b, ", prompt of %zu tokens in ", t->prompt.n);
+	unit_print(&b, (double)(t->first_ns - t->begin_ns) * 1e-9, "s");
+	if (t->out.n > 1) {
+		buf_printf(&b, ", then %zu in ", t->out.n - 1);
+		unit_print(&b, decode_seconds(t), "s");
+	}
+	if (has_rate(t))
+		buf_printf(&b, ": %.4g tokens/s",
+			   (double)(t->out.n - 1) / decode_seconds(t));
+	cmd_remark(&t->c->cmd, "%s", b.data);
+	buf_fini(&b);
 }
 
 static bool print_report(const struct talk *t, struct err *e)
@@ -125,13 +161,8 @@ static bool print_report(const struct talk *t, struct err *e)
 	else if (t->c->cmd.output)
 		fwrite(t->text.data, 1, t->text.len, t->c->cmd.out);
 	else
-		putchar('\n');
-	cmd_remark(&t->c->cmd, "%s after %zu tokens; prompt of %zu tokens, "
-		   "first token after %s s, then %s tokens/s (%s%s)", t->ended,
-		   t->out.n, t->prompt.n, out.row[0][3],
-		   out.row[0][4] ? out.row[0][4] : "n/a",
-		   t->s->model.backend->name,
-		   qwen_is_emulated(&t->s->model) ? ", emulated" : "");
+		fputs(isatty(STDOUT_FILENO) ? "\n\n" : "\n", stdout);
+	remark_speed(t);
 	table_fini(&out);
 	return ok;
 }
@@ -174,9 +205,11 @@ bool qwen_cmd_generate(struct cmd *r, struct err *e)
 			"--messages");
 	if (e->code)
 		return false;
+	const uint64_t from = time_mono_ns();
 	if (!qwen_session_open(&s, c, c->ids ? QWEN_WORDS_IF_THERE :
 					       QWEN_WORDS, e))
 		return false;
+	t.load_ns = time_mono_ns() - from;
 	ok = talk_open(&t, e) && talk_run(&t, e) && print_report(&t, e);
 	qwen_state_free(t.state);
 	qwen_sampler_fini(&t.sampler);

@@ -11,7 +11,9 @@
 #include "results/db/results.h"
 
 /* Tokens that are compared where no text is given, and decoded for speed. */
-enum { COMPARED = 129, TIMED = 16 };
+enum { COMPARED = 129, WARM = 4, TIMED = 16, MOST_TIMED = 512 };
+/* A rate of less time than this says more of the clock than of the model. */
+static const uint64_t least_timed_ns = 50000000;
 
 static bool write_quantized(const struct qwen_cmd *c, enum qwen_weights to,
 		    const char *out, struct err *e)
@@ -47,24 +49,31 @@ static bool text_get(const struct qwen_cmd *c, const struct qwen_session *s,
 				      "predicts nothing; wanted at least 2");
 }
 
-/* Tokens per second of greedy decoding; the median would need more of them. */
+/* Tokens per second of greedy decoding; NAN: too short to say. */
 static bool decode_rate(const struct qwen_cmd *c, const struct qwen_session *s,
 		  double *out, struct err *e)
 {
 	struct qwen_token t = { .id = 0, .best = true };
 	struct qwen_state *st;
-	uint64_t from = 0;
+	const uint32_t positions = s->model.config.max_positions;
+	const int most = positions < WARM + MOST_TIMED ?
+				 (int)positions - WARM : MOST_TIMED;
+	uint64_t from = 0, took = 0;
 	bool ok = true;
+	int n = 0;
 
-	if (!qwen_cmd_state(c, s, 1, TIMED + 1, &st, e))
+	if (!qwen_cmd_state(c, s, 1, (uint32_t)(WARM + most), &st, e))
 		return false;
-	for (int i = 0; ok && i <= TIMED; i++) {
-		if (i == 1) /* the first one warms */
+	for (int i = 0; ok && n < most &&
+			(n < TIMED || took < least_timed_ns); i++) {
+		if (i == WARM)
 			from = time_mono_ns();
 		ok = qwen_forward(st, &t, 1, e);
 		t.id = ok ? qwen_argmax(st, 0) : 0;
+		n = i < WARM ? 0 : i - WARM + 1;
+		took = n ? time_mono_ns() - from : 0;
 	}
-	*out = TIMED / ((double)(time_mono_ns() - from) * 1e-9);
+	*out = took >= least_timed_ns ? n / ((double)took * 1e-9) : NAN;
 	qwen_state_free(st);
 	return ok;
 }
@@ -75,14 +84,16 @@ static void add_line(struct table *t, const struct qwen_model *m, double rate,
 	table_row(t);
 	table_cell(t, 0, "%s", qwen_weights_name(m->layer[0].q.type));
 	table_cell(t, 1, "%llu", (unsigned long long)m->token_bytes);
-	table_cell(t, 2, "%.3f", rate);
-	table_cell(t, 3, "%.6g", perplexity);
+	table_cell(t, 2, "B");
+	if (isfinite(rate))
+		table_cell(t, 3, "%.4g", rate);
+	table_cell(t, 4, "%.6g", perplexity);
 	if (!q)
 		return;
-	table_cell(t, 4, "%.6g", q->kl);
-	table_cell(t, 5, "%.6g", q->kl_worst);
-	table_cell(t, 6, "%.4f", q->same_best);
-	table_cell(t, 7, "%u", q->tokens);
+	table_cell(t, 5, "%.6g", q->kl);
+	table_cell(t, 6, "%.6g", q->kl_worst);
+	table_cell(t, 7, "%.4f", q->same_best);
+	table_cell(t, 8, "%u", q->tokens);
 }
 
 /* ---- rows, where --db names a database ---- */
@@ -143,7 +154,7 @@ static bool compare_models(const struct qwen_cmd *c, const char *out,
 	of_out.model = out;
 	if (!qwen_session_open(&a, c, QWEN_WORDS_IF_THERE, e))
 		return false;
-	table_init(&t, "weights,#bytes_per_token,#decode_tokens_per_s,"
+	table_init(&t, "weights,~bytes_per_token,unit,#decode_tokens_per_s,"
 		       "#perplexity,#mean_kl,#worst_kl,#same_best,#tokens");
 	bool ok = qwen_session_open(&b, &of_out, QWEN_WORDS_NO, e) &&
 		  text_get(c, &a, &ids, e) && decode_rate(c, &a, &fast_a, e) &&
