@@ -2,8 +2,8 @@
  * results/cmd/cmd_report.c - one static page.
  *
  * What stands out, the plots, the tables: DIR/index.html with the pictures
- * beside it; every table also as CSV.  It names nothing outside its folder and
- * runs no script.
+ * beside it; every table also as CSV.  It names nothing outside its folder;
+ * its one script sorts and filters tables.
  */
 #include "results/cmd/cmd.h"
 
@@ -31,21 +31,21 @@ static const struct section {
 	{ "noisy", "Noisiest results",
 	  "Half the interval of the median as a share of it; above a few "
 	  "percent a comparison sees nothing.",
-	  "#spread,area,case,params,metric,#value,unit,#n,origin,#run",
+	  "#spread,area,case,params,metric,~value,unit,#n,origin,#run",
 	  "SELECT (hi - lo) / 2 / abs(value) AS spread, area, name, params, "
 	  "metric, value, unit, n, origin, run FROM v_results "
 	  "WHERE value <> 0 AND hi > lo ORDER BY spread DESC, result "
 	  "LIMIT 15" },
 	{ "prediction", "Worst predictions",
 	  "Simulator against reference, by size of the error.",
-	  "#error,case,params,#reference,#predicted,unit,source,#run",
+	  "#error,case,params,~reference,~predicted,unit,source,#run",
 	  "SELECT p.value / r.value - 1 AS error, r.name, r.params, r.value, "
 	  "p.value, r.unit, r.source, r.run FROM v_results r "
 	  "JOIN v_results p ON p.run = r.run AND p.case_id = r.case_id "
 	  "AND p.metric = 'predicted' WHERE r.metric = 'reference' "
 	  "AND r.value <> 0 ORDER BY abs(error) DESC, r.result LIMIT 15" },
 	{ "costs", "Costs", "The newest of each kind.",
-	  "name,params,metric,#value,unit,origin,device,#spread,#n,source",
+	  "name,params,metric,~value,unit,origin,device,#spread,#n,source",
 	  "SELECT name, params, metric, value, unit, origin, device_name, "
 	  "(hi - lo) / 2 / nullif(abs(value), 0), n, source FROM (SELECT *, "
 	  "row_number() OVER (PARTITION BY case_id, metric, origin, "
@@ -53,7 +53,7 @@ static const struct section {
 	  "FROM v_results WHERE area = 'cost' AND state = 'complete') "
 	  "WHERE newest = 1 ORDER BY name, params, metric, origin LIMIT 500" },
 	{ "baselines", "Accepted baselines", "What `t0-results gate` asks for.",
-	  "created,area,case,params,metric,#value,unit,origin,device,commit,"
+	  "created,area,case,params,metric,~value,unit,origin,device,commit,"
 	  "reason",
 	  "SELECT created, area, name, params, metric, value, unit, origin, "
 	  "device_name, git_commit, reason FROM v_baselines WHERE active "
@@ -78,18 +78,59 @@ static const char head[] =
 	"<meta name=\"viewport\" content=\"width=device-width\">\n"
 	"<title>T0 report</title>\n"
 	"<link rel=\"icon\" href=\"data:,\">\n<style>\n"
+	":root { color-scheme: light dark; --ink: #222; --paper: #fff; "
+	"--rule: #ddd; --soft: #f6f6f6; --bad: #a40000; --link: #0b57a4; }\n"
+	"@media (prefers-color-scheme: dark) { :root { --ink: #ececec; "
+	"--paper: #161616; --rule: #444; --soft: #242424; --bad: #ff8f80; "
+	"--link: #8ec5ff; } }\n"
 	"body { font: 15px/1.45 sans-serif; margin: 2em auto; "
-	"max-width: 1100px; padding: 0 1em; color: #222; }\n"
+	"max-width: 1100px; padding: 0 1em; color: var(--ink); "
+	"background: var(--paper); }\na { color: var(--link); }\n"
 	"table { border-collapse: collapse; font-size: 13px; }\n"
-	"th, td { padding: .2em .6em; border-bottom: 1px solid #ddd; "
+	"th, td { padding: .2em .6em; border-bottom: 1px solid var(--rule); "
 	"text-align: left; vertical-align: top; }\n"
 	"td.n, th.n { text-align: right; font-variant-numeric: "
 	"tabular-nums; }\n"
+	"th button { font: inherit; font-weight: bold; color: inherit; "
+	"background: none; border: 0; padding: 0; cursor: pointer; }\n"
 	"div.scroll { overflow-x: auto; }\n"
-	"figure { margin: 1em 0; } img { max-width: 100%; height: auto; }\n"
-	"pre { background: #f6f6f6; padding: .8em; overflow-x: auto; }\n"
-	"nav a { margin-right: 1em; } .regress { color: #a40000; }\n"
+	"figure { margin: 1em 0; } img { width: 100%; height: auto; "
+	"background: #fff; }\n"
+	"pre { background: var(--soft); padding: .8em; overflow-x: auto; }\n"
+	"nav a { margin-right: 1em; } .regress { color: var(--bad); }\n"
+	"@media print { nav, input, .csv { display: none; } "
+	"body { max-width: none; margin: 0; } "
+	"figure, tr { break-inside: avoid; } }\n"
 	"</style>\n</head>\n<body>\n<h1>T0 report</h1>\n";
+
+/* Heads sort their column; what is typed above a table leaves matching rows. */
+static const char script[] =
+	"<script>\n'use strict';\n"
+	"for (const box of document.querySelectorAll('div.scroll')) {\n"
+	"\tconst rows = () => [...box.querySelectorAll('tr')].slice(1);\n"
+	"\tif (rows().length < 2) continue;\n"
+	"\tconst find = document.createElement('input');\n"
+	"\tfind.type = 'search'; find.placeholder = 'filter rows';\n"
+	"\tfind.setAttribute('aria-label', 'filter rows');\n"
+	"\tfind.oninput = () => { for (const r of rows()) r.hidden = "
+	"!r.textContent.toLowerCase().includes(find.value.toLowerCase()); };\n"
+	"\tbox.before(find);\n"
+	"\tbox.querySelectorAll('th').forEach((th, i) => {\n"
+	"\t\tconst b = document.createElement('button');\n"
+	"\t\tb.textContent = th.textContent; th.replaceChildren(b);\n"
+	"\t\tb.onclick = () => {\n"
+	"\t\t\tconst up = th.getAttribute('aria-sort') !== 'ascending';\n"
+	"\t\t\tfor (const o of box.querySelectorAll('th')) "
+	"o.removeAttribute('aria-sort');\n"
+	"\t\t\tth.setAttribute('aria-sort', up ? 'ascending' : "
+	"'descending');\n"
+	"\t\t\tconst key = r => r.cells[i].dataset.v ?? "
+	"r.cells[i].textContent;\n"
+	"\t\t\tconst sorted = rows().sort((x, y) => (up ? 1 : -1) * "
+	"(th.className === 'n' ? key(x) - key(y) : "
+	"key(x).localeCompare(key(y))));\n"
+	"\t\t\tfor (const r of sorted) r.parentNode.append(r);\n"
+	"\t\t};\n\t});\n}\n</script>\n";
 
 static void add_escaped(struct buf *out, const char *text)
 {
@@ -109,6 +150,35 @@ static void add_escaped(struct buf *out, const char *text)
 		}
 }
 
+/* The column that has the unit of a row; -1: none. */
+static int unit_of(const struct table *t)
+{
+	for (int c = 0; c < t->n_cols; c++)
+		if (!strcmp(t->head[c], "unit"))
+			return c;
+	return -1;
+}
+
+/* Values have their unit behind them, in its size; what sorts is the value. */
+static void add_cell(struct page *p, const struct table *t, int row, int col)
+{
+	const char *v = t->row[row][col];
+	const int unit = unit_of(t);
+	struct buf text = { 0 };
+
+	if (!v || !t->scaled[col] || unit < 0 || !t->row[row][unit]) {
+		buf_adds(&p->html, t->numeric[col] ? "<td class=\"n\">" :
+						     "<td>");
+	} else {
+		unit_print(&text, atof(v), t->row[row][unit]);
+		buf_printf(&p->html, "<td class=\"n\" data-v=\"%s\">", v);
+		v = text.data;
+	}
+	add_escaped(&p->html, v ? v : "");
+	buf_adds(&p->html, "</td>");
+	buf_fini(&text);
+}
+
 static void add_table(struct page *p, const struct table *t)
 {
 	struct buf *o = &p->html;
@@ -123,11 +193,7 @@ static void add_table(struct page *p, const struct table *t)
 	for (int r = 0; r < t->n_rows; r++) {
 		buf_adds(o, "<tr>");
 		for (int c = 0; c < t->n_cols; c++) {
-			const char *v = t->row[r][c];
-			buf_adds(o, t->numeric[c] ? "<td class=\"n\">" :
-						    "<td>");
-			add_escaped(o, v ? v : "");
-			buf_adds(o, "</td>");
+			add_cell(p, t, r, c);
 		}
 		buf_adds(o, "</tr>\n");
 	}
@@ -174,8 +240,8 @@ static bool add_section(struct page *p, const struct section *c)
 	buf_printf(&p->html, "<h2 id=\"%s\">%s</h2>\n<p>%s", c->id, c->title,
 		   c->about);
 	if (ok && t.n_rows) {
-		buf_printf(&p->html, " <a href=\"%s.csv\">CSV</a></p>\n",
-			   c->id);
+		buf_printf(&p->html, " <a class=\"csv\" href=\"%s.csv\">CSV "
+			   "of %s</a></p>\n", c->id, c->title);
 		add_table(p, &t);
 		ok = write_csv(p, c->id, c);
 	} else {
@@ -253,7 +319,7 @@ static void add_offender(struct page *p, const struct offender *o)
 	const struct piece *base = o->base, *now = o->now;
 	struct buf name = { 0 }, checks = { 0 };
 
-	piece_name(now, &name);
+	piece_title(now, &name);
 	buf_printf(&p->html, "<h3%s>", !strcmp(o->verdict, "regress") ?
 		   " class=\"regress\"" : "");
 	add_escaped(&p->html, name.data);
@@ -286,16 +352,72 @@ static bool add_offenders(struct page *p)
 		n += ok && v[n].base;
 	}
 	qsort(v, n, sizeof(*v), by_loss);
-	buf_adds(&p->html, "<h2 id=\"gates\">Gates</h2>\n<p>Cases that did not "
-		 "pass their baseline, or that changed by 5 % or more; the "
-		 "worst first.</p>\n");
+	if (n)
+		buf_adds(&p->html, "<h2 id=\"gates\">Gates</h2>\n<p>Cases that "
+			 "did not pass their baseline, or that changed by 5 % "
+			 "or more; the worst first.</p>\n");
 	for (size_t i = 0; i < n && i < MOST; i++)
 		add_offender(p, &v[i]);
-	if (!n)
-		buf_adds(&p->html, "<p>None.</p>\n");
 	free(v);
 	pieces_fini(&now);
 	pieces_fini(&bases);
+	return ok;
+}
+
+/* ---- the summary ---- */
+
+/* What one wants to know first: a question, and rows of an answer. */
+static const struct answer {
+	const char *what, *sql;
+} answers[] = {
+	{ "machine", "SELECT cpu || ', ' || cores || ' cores' FROM v_runs "
+		     "WHERE cpu IS NOT NULL ORDER BY run DESC LIMIT 1" },
+	{ "device", "SELECT device_name || ', ' || origin FROM v_runs WHERE "
+		    "device_name IS NOT NULL ORDER BY origin <> 'hardware', "
+		    "run DESC LIMIT 1" },
+	{ "newest run", "SELECT 'run ' || run || ', ' || tool || ', ' || "
+			"started || coalesce(', commit ' || git_commit, '') "
+			"FROM v_runs ORDER BY run DESC LIMIT 1" },
+	{ "best product", "SELECT printf('%.1f TFLOP/s, %.0f %% of %s, %s ', "
+			  "g.value / 1e12, 100 * g.value / p.value, p.name, "
+			  "g.origin) || g.params FROM v_results g "
+			  "JOIN v_results p ON p.area = 'peak' AND p.metric = "
+			  "'flops' AND p.name LIKE 'WMMA%' WHERE g.area = "
+			  "'gemm' AND g.metric = 'flops' AND g.origin <> "
+			  "'published' ORDER BY g.value DESC, p.value DESC "
+			  "LIMIT 1" },
+	{ "fastest decode", "SELECT printf('%.1f token/s, ', value) || name || "
+			    "', ' || origin FROM v_results WHERE area = "
+			    "'engine' AND unit = 'token/s' AND params ->> "
+			    "'phase' = 'decode' ORDER BY value DESC LIMIT 1" },
+	{ "gates", "SELECT CASE WHEN count(*) = 0 THEN 'none has run' ELSE "
+		   "sum(verdict = 'pass') || ' of ' || count(*) || ' cases "
+		   "pass' || iif(sum(verdict = 'regress'), ', ' || "
+		   "sum(verdict = 'regress') || ' regressed', '') END FROM "
+		   "(SELECT verdict, row_number() OVER (PARTITION BY area, "
+		   "name, params, metric ORDER BY verdict_id DESC) AS newest "
+		   "FROM v_verdicts WHERE kind = 'gate') WHERE newest = 1" },
+};
+
+static bool add_summary(struct page *p)
+{
+	bool ok = true;
+
+	buf_adds(&p->html, "<h2 id=\"summary\">Summary</h2>\n<table>\n");
+	for (size_t i = 0; ok && i < ARRAY_SIZE(answers); i++) {
+		struct table t;
+
+		table_init(&t, "answer");
+		ok = res_query(p->s->db, &t, 6, p->e, answers[i].sql, "");
+		if (ok && t.n_rows && t.row[0][0]) {
+			buf_printf(&p->html, "<tr><th scope=\"row\">%s</th>"
+				   "<td>", answers[i].what);
+			add_escaped(&p->html, t.row[0][0]);
+			buf_adds(&p->html, "</td></tr>\n");
+		}
+		table_fini(&t);
+	}
+	buf_adds(&p->html, "</table>\n");
 	return ok;
 }
 
@@ -307,16 +429,16 @@ static bool add_figure(void *ctx, const char *name, const char *title)
 
 	buf_printf(&p->html, "<figure><img src=\"%s.svg\" alt=\"%s\">"
 		   "\n<figcaption>%s: "
-		   "<a href=\"%s.svg\">SVG</a>, <a href=\"%s.png\">PNG</a>, "
-		   "<a href=\"%s.gp\">gnuplot script with the data</a>"
+		   "<a href=\"%s.svg\">SVG</a>, <a href=\"%s.pdf\">PDF</a>, "
+		   "<a href=\"%s.png\">PNG</a>, <a href=\"%s.gp\">gnuplot script with the data</a>"
 		   "</figcaption></figure>\n", name, title, title, name, name,
-		   name);
+		   name, name);
 	return true;
 }
 
 static void add_nav(struct page *p)
 {
-	buf_adds(&p->html, "<nav><a href=\"#gates\">Gates</a>\n"
+	buf_adds(&p->html, "<nav><a href=\"#summary\">Summary</a>\n"
 		 "<a href=\"#plots\">Plots</a>\n");
 	for (size_t i = 0; i < ARRAY_SIZE(sections); i++)
 		buf_printf(&p->html, "<a href=\"#%s\">%s</a>\n",
@@ -328,13 +450,13 @@ static bool add_all(struct page *p)
 {
 	buf_adds(&p->html, head);
 	add_nav(p);
-	bool ok = add_offenders(p);
+	bool ok = add_summary(p) && add_offenders(p);
 	buf_adds(&p->html, "<h2 id=\"plots\">Plots</h2>\n");
 	ok = ok && plot_each(p->s, p->dir, add_figure, p, p->e);
 	for (size_t i = 0; ok && i < ARRAY_SIZE(sections); i++)
 		ok = add_section(p, &sections[i]);
-	buf_printf(&p->html, "<p>Made by t0-results %s.</p>\n</body>\n"
-		   "</html>\n", T0_VERSION);
+	buf_printf(&p->html, "<p>Made by t0-results %s.</p>\n%s</body>\n"
+		   "</html>\n", T0_VERSION, script);
 	return ok;
 }
 
