@@ -7,15 +7,16 @@
 #include "base/cmd.h"
 #include "compiler/sim/sim.h"
 #include "isa/launch/launch.h"
+#include "isa/object/lines.h"
 
 struct sim_cmd {
 	struct cmd cmd;
-	const char *trace, *affine, *costs, *timeline, *plot, *db;
+	const char *trace, *affine, *costs, *timeline, *plot, *html, *db;
 	const char *compare;
 	struct cli_list set, traces, perf;
 	uint64_t dispatch, groups, footprint;
 	double clock;
-	bool annotate, cold, fits, mca, rows, all, products;
+	bool annotate, cold, fits, mca, rows, all, products, waves, what_if;
 	const char *write; /* of fit */
 	uint64_t jobs, number;
 	struct launch_plan launch;
@@ -56,6 +57,10 @@ struct show_sim {
 	const struct cost_model *m;
 	const struct sim_source *src;
 	const char *costs; /* which were asked for */
+	const struct sim_timeline *timeline; /* for waves over time */
+	const struct sim_gain *gain; /* [n_gains] the best first */
+	int n_gains;
+	const struct co_lines *lines; /* NULL: not known */
 };
 
 /* ------------------------------------------------------- cmd_sim_show.c -- */
@@ -63,8 +68,25 @@ struct show_sim {
 bool show_text(const struct show_sim *s, FILE *out, struct err *e);
 /* Every instruction that ran, with its issues and stalls per execution. */
 bool show_annotated(const struct show_sim *s, FILE *out, struct err *e);
+/* "waiting, 48 % of it for ...", or the busiest pipe. */
+void show_limit(const struct sim_result *r, struct buf *out);
+/* "vmcnt 210.5, depend 3.0": cycles per execution, the longest first. */
+void show_reasons(const struct sim_line *l, char *out, size_t size);
+/* Is it a branch, and where to? */
+bool show_branch(const struct sim_line *l, uint64_t *to);
 bool show_json(const struct show_sim *s, bool annotate, FILE *out,
 	       struct err *e);
+
+/* ------------------------------------------------------ cmd_sim_waves.c -- */
+
+/* A line for each of the first waves: what it does, in columns of time. */
+void show_waves(const struct show_sim *s, int columns, struct buf *out);
+bool show_gains(const struct show_sim *s, FILE *out, struct err *e);
+
+/* ------------------------------------------------------- cmd_sim_html.c -- */
+
+/* All of it as a page of its own. */
+bool show_html(const struct show_sim *s, const char *path, struct err *e);
 
 /* ------------------------------------------------------- cmd_sim_plot.c -- */
 

@@ -18,6 +18,8 @@ struct job {
 	struct sim_gpu gpu;
 	struct sim_timeline line;
 	struct sim_plan plan;
+	struct sim_gain gain[SIM_CHANGES];
+	int n_gains;
 	uint64_t grid; /* workgroups of the dispatch; 0: not known */
 	double flop;   /* of the dispatch; 0: not known */
 	bool has_trace, has_affine;
@@ -35,8 +37,17 @@ static bool is_launch(const struct sim_cmd *o)
 				    !k->n_user_args);
 }
 
+/* What waves did when is asked for in some form. */
+static bool wants_timeline(const struct sim_cmd *o)
+{
+	return o->timeline || o->html || o->waves;
+}
+
 static bool check_options(const struct sim_cmd *o, struct err *e)
 {
+	if (o->what_if && (o->trace || o->affine || o->groups))
+		return err_set(e, ERR_USAGE, "--what-if simulates a launch "
+			       "again: wanted arguments, as t0-run takes them");
 	if (o->trace && o->affine)
 		return err_set(e, ERR_USAGE, "--trace and --affine both say "
 			       "where waves go; wanted one of them");
@@ -140,7 +151,7 @@ static bool simulate_waves(struct job *j, struct err *e)
 		.warmth = o->cold ? SIM_COLD : SIM_WARM,
 		.footprint_bytes = o->footprint,
 		.warm_code = !o->cold,
-		.issued = o->timeline ? sim_timeline_issue : NULL,
+		.issued = wants_timeline(o) ? sim_timeline_issue : NULL,
 		.ctx = &j->line,
 	};
 	if (!sim_run(&j->src, &j->c, &j->r, e))
@@ -194,7 +205,13 @@ static bool simulate_launch(struct job *j, struct err *e)
 		how.footprint_bytes = j->plan.buffer_bytes;
 	if (!sim_plan_forecast(&how, &j->plan, &f, e))
 		return false;
-	if (o->timeline) { /* again, at the clock that it came to */
+	if (o->what_if || o->html) {
+		if (!sim_what_if(&how, &j->plan, &f, j->gain, &j->n_gains, e)) {
+			sim_forecast_fini(&f);
+			return false;
+		}
+	}
+	if (wants_timeline(o)) { /* again, at the clock that it came to */
 		how.clock_mhz = f.clock_mhz;
 		how.issued = sim_timeline_issue;
 		how.issued_ctx = &j->line;
@@ -208,6 +225,28 @@ static bool simulate_launch(struct job *j, struct err *e)
 
 /* ---- the whole ---- */
 
+static bool show_page(const struct job *j, struct show_sim *s, struct err *e)
+{
+	struct co_lines *lines = co_lines_new(j->l->co.bytes, j->l->co.len);
+
+	s->lines = lines;
+	bool ok = show_html(s, j->o->html, e);
+	s->lines = NULL;
+	co_lines_free(lines);
+	return ok;
+}
+
+static bool print_waves(const struct show_sim *s, FILE *out)
+{
+	enum { COLUMNS = 78 };
+	struct buf text = { 0 };
+
+	show_waves(s, COLUMNS, &text);
+	fprintf(out, "\n%s", text.data);
+	buf_fini(&text);
+	return true;
+}
+
 static bool show_job(struct job *j, const char *file, struct err *e)
 {
 	const struct sim_cmd *o = j->o;
@@ -215,6 +254,7 @@ static bool show_job(struct job *j, const char *file, struct err *e)
 		.file = file, .kernel = j->l->kernel->name, .r = &j->r,
 		.c = &j->c, .gpu = j->grid ? &j->gpu : NULL, .m = &j->m,
 		.src = &j->src, .costs = o->costs, .flop = j->flop,
+		.timeline = &j->line, .gain = j->gain, .n_gains = j->n_gains,
 	};
 
 	if (o->timeline && !sim_timeline_write(&j->line, &j->r, o->timeline, e))
@@ -224,9 +264,13 @@ static bool show_job(struct job *j, const char *file, struct err *e)
 			   "instructions", SIM_TIMELINE_MAX);
 	if (o->plot && !plot_sim(&s, o->plot, e))
 		return false;
+	if (o->html && !show_page(j, &s, e))
+		return false;
 	if (o->cmd.json)
 		return show_json(&s, o->annotate, o->cmd.out, e);
 	return show_text(&s, o->cmd.out, e) &&
+	       (!o->what_if || show_gains(&s, o->cmd.out, e)) &&
+	       (!o->waves || print_waves(&s, o->cmd.out)) &&
 	       (!o->annotate || show_annotated(&s, o->cmd.out, e));
 }
 

@@ -13,6 +13,16 @@ static double share_of(uint64_t part, uint64_t whole)
 	return whole ? (double)part / (double)whole : 0;
 }
 
+/* Cycles of waves in which they did not issue. */
+static uint64_t waits(const struct sim_result *r)
+{
+	uint64_t n = 0;
+
+	for (int k = SIM_ISSUE + 1; k < SIM_STALL_COUNT; k++)
+		n += r->stall[k];
+	return n;
+}
+
 static uint64_t wave_cycles(const struct sim_result *r)
 {
 	uint64_t n = 0;
@@ -20,6 +30,53 @@ static uint64_t wave_cycles(const struct sim_result *r)
 	for (int k = 0; k < SIM_STALL_COUNT; k++)
 		n += r->stall[k];
 	return n;
+}
+
+/* The reason that waves waited for longest; SIM_ISSUE: none did. */
+static enum sim_stall longest_stall(const struct sim_result *r)
+{
+	int best = SIM_ISSUE;
+
+	for (int k = SIM_ISSUE + 1; k < SIM_STALL_COUNT; k++)
+		if (r->stall[k] > (best ? r->stall[best] : 0))
+			best = k;
+	return (enum sim_stall)best;
+}
+
+/*
+ * A pipe limits where it has little time left.  Where all of them mostly wait,
+ * what limits is what the waves wait for.
+ */
+static bool is_pipe_bound(const struct sim_result *r)
+{
+	return r->share[r->limit] >= 0.6 || !longest_stall(r);
+}
+
+static const char *limit_name(const struct sim_result *r)
+{
+	return is_pipe_bound(r) ? sim_pipe_name(r->limit) :
+				  sim_stall_name(longest_stall(r));
+}
+
+void show_limit(const struct sim_result *r, struct buf *out)
+{
+	if (is_pipe_bound(r))
+		buf_printf(out, "%s, %.1f %% busy", sim_pipe_name(r->limit),
+			   100 * r->share[r->limit]);
+	else
+		buf_printf(out, "waiting, %.1f %% of it for %s: %s",
+			   100 * share_of(r->stall[longest_stall(r)], waits(r)),
+			   limit_name(r), sim_stall_text(longest_stall(r)));
+}
+
+/* Offsets of branches are dwords from the next instruction (RDNA3 ISA 5.1). */
+bool show_branch(const struct sim_line *l, uint64_t *to)
+{
+	if (isa_op_info(l->in.op)->pipe != ISA_PIPE_BRANCH)
+		return false;
+	*to = l->pc + 4 +
+	      (uint64_t)(int64_t)(int16_t)l->in.f[ISA_F_SIMM16] * 4;
+	return true;
 }
 
 /* ---- text ---- */
@@ -39,8 +96,15 @@ static void print_head(const struct show_sim *s, FILE *out)
 		(unsigned long long)r->cycles, r->time_s * 1e6, r->clock_mhz);
 	fprintf(out, "  instructions    %llu, %.3f a cycle\n",
 		(unsigned long long)r->issues, share_of(r->issues, r->cycles));
-	fprintf(out, "  limiting pipe   %s, %.1f %% busy\n",
-		sim_pipe_name(r->limit), 100 * r->share[r->limit]);
+	struct buf limit = { 0 };
+
+	show_limit(r, &limit);
+	if (!is_pipe_bound(r))
+		fprintf(out, "  limited by      %s\n", limit.data);
+	buf_fini(&limit);
+	fprintf(out, "  %s   %s, %.1f %% busy\n", is_pipe_bound(r) ?
+		"limiting pipe" : "busiest pipe ", sim_pipe_name(r->limit),
+		100 * r->share[r->limit]);
 	fprintf(out, "  costs           %s\n", costs);
 }
 
@@ -130,7 +194,7 @@ bool show_text(const struct show_sim *s, FILE *out, struct err *e)
 /* ---- annotated disassembly ---- */
 
 /* "vmcnt 210.5, depend 3.0": cycles per execution, the longest first. */
-static void list_reasons(const struct sim_line *l, char *out, size_t size)
+void show_reasons(const struct sim_line *l, char *out, size_t size)
 {
 	bool done[SIM_STALL_COUNT] = { [SIM_ISSUE] = true };
 	size_t n = 0;
@@ -173,7 +237,7 @@ bool show_annotated(const struct show_sim *s, FILE *out, struct err *e)
 		char text[ISA_TEXT_MAX], why[96];
 
 		isa_print(&t, &l->in, text, sizeof(text));
-		list_reasons(l, why, sizeof(why));
+		show_reasons(l, why, sizeof(why));
 		fprintf(out, "%8llx %8llu %5.1f%%  %-42s %s",
 			(unsigned long long)(l->pc - s->src->code_va),
 			(unsigned long long)l->issues,
@@ -241,6 +305,18 @@ static json_t *json_occupancy(const struct sim_result *r)
 	return j;
 }
 
+static json_t *json_gains(const struct show_sim *s)
+{
+	json_t *j = json_array();
+
+	for (int i = 0; i < s->n_gains; i++)
+		json_array_append_new(j, json_pack(
+			"{s:s,s:f,s:s}", "flaw", s->gain[i].change->name,
+			"times", s->gain[i].times, "how",
+			s->gain[i].change->how));
+	return j;
+}
+
 static json_t *json_gpu(const struct sim_gpu *g)
 {
 	return g ? json_pack("{s:I,s:i,s:f,s:f,s:f,s:s}", "workgroups",
@@ -265,12 +341,15 @@ bool show_json(const struct show_sim *s, bool annotate, FILE *out,
 	if (!j)
 		return err_set(e, ERR_INPUT, "%s: its name is no UTF-8",
 			       s->kernel);
+	json_object_set_new(j, "limited_by", json_string(limit_name(r)));
 	json_object_set_new(j, "pipes", json_pipes(r));
 	json_object_set_new(j, "stalls", json_stalls(r->stall));
 	json_object_set_new(j, "occupancy", json_occupancy(r));
 	json_object_set_new(j, "gpu", json_gpu(s->gpu));
 	if (s->flop > 0)
 		json_object_set_new(j, "flop", json_real(s->flop));
+	if (s->n_gains)
+		json_object_set_new(j, "what_if", json_gains(s));
 	json_object_set_new(j, "defaults", json_integer(cost_count(s->m,
 							COST_DEFAULT)));
 	if (annotate)

@@ -78,6 +78,13 @@ static const struct cli_opt options[] = {
 	  "the code with issues and stalls" },
 	{ "timeline", 0, CLI_STR, &o.timeline, "FILE",
 	  "write a timeline for trace viewers (Perfetto)" },
+	{ "waves", 0, CLI_FLAG, &o.waves, NULL,
+	  "what the first waves do over time, as text" },
+	{ "what-if", 0, CLI_FLAG, &o.what_if, NULL,
+	  "what would help: the launch again, with one flaw mended each time" },
+	{ "html", 0, CLI_STR, &o.html, "FILE",
+	  "write a page: what would help, waves over time, code with its "
+	  "waits" },
 	{ "plot", 0, CLI_STR, &o.plot, "FILE",
 	  "draw occupancy, pipes and stalls: FILE.svg or FILE.png" },
 	CLI_OF("validate"),

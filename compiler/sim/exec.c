@@ -208,7 +208,8 @@ static void issue_special(struct sim *s, struct wave *w)
 			  SIM_NOP);
 		break;
 	case ISA_s_barrier:
-		sim_arrive(s, w);
+		if (!(s->c->without & SIM_NO_BARRIERS))
+			sim_arrive(s, w);
 		break;
 	case ISA_s_setprio:
 		w->priority = (uint8_t)(imm & 3);
@@ -279,6 +280,14 @@ static void issue_by_kind(struct sim *s, struct wave *w,
 	}
 }
 
+static bool is_left_out(const struct sim *s, const struct info *i,
+			const struct sim_step *st)
+{
+	return s->c->without & SIM_NO_SPILLS && i->kind == KIND_VMEM &&
+	       (i->in.fmt == ISA_FMT_SCRATCH ||
+		(st->n_accesses && (st->kind & TRACE_SPACE) == TRACE_SCRATCH));
+}
+
 bool sim_issue(struct sim *s, struct wave *w)
 {
 	struct sim_step st = { 0 };
@@ -289,7 +298,13 @@ bool sim_issue(struct sim *s, struct wave *w)
 	if (!s->src->step(s->src, w->id, s->now, &st, s->e))
 		return err_wrap(s->e, "wave %d at 0x%llx", w->id,
 				(unsigned long long)w->pc);
-	issue_by_kind(s, w, &st);
+	if (is_left_out(s, i, &st))
+		w->busy = 1;
+	else
+		issue_by_kind(s, w, &st);
+	if (sim_waits_for_data(s) &&
+	    (i->kind == KIND_VALU || i->kind == KIND_SALU))
+		sim_data_put(w, 0);
 	if (i->kind != KIND_DELAY) {
 		next_delay(w);
 		w->last_vector = is_vector(i) ? s->now : 0;

@@ -260,6 +260,10 @@ static uint32_t lds_cycles(const struct sim *s, struct info *i,
 	if (seen != i->lds_pattern)
 		find_cycles(s, i, st);
 	i->lds_pattern = seen;
+	if (s->c->without & SIM_NO_CONFLICTS) {
+		i->lds_cycles -= i->lds_extra;
+		i->lds_extra = 0;
+	}
 	return i->lds_cycles;
 }
 
@@ -293,7 +297,11 @@ void sim_lds(struct sim *s, struct wave *w, const struct sim_step *st)
 	ring_put(&s->cu[w->cu].lds_data, begin + cycles);
 	/* The wait for it takes the last cycle of the latency. */
 	at = begin + cycles - 2 + i->latency - sim_cycles(s, COST_LDS_START);
+	if (sim_waits_for_data(s)) /* what it stores may be on its way */
+		at = sim_max(at, sim_data_ready(w) + i->latency);
 	at = w->order_lds = sim_max(at, w->order_lds);
+	if (sim_waits_for_data(s))
+		sim_data_put(w, at);
 	drop_returned(&w->lgkm, s->now);
 	pending_add(&w->lgkm, at, SIM_LDSCNT);
 	s->count[i->line].conflicts += i->lds_extra;
@@ -353,12 +361,44 @@ static void unknown_lines(const struct sim *s, const struct wave *w,
 		add_segment(g, &last, (at + (uint64_t)lane * step) / SECTOR);
 }
 
+/*
+ * As many sectors as the bytes fill, from where the first lane is; what lanes
+ * share, they share still.
+ */
+static void neighbour_lines(const struct wave *w, const struct sim_step *st,
+			    struct segments *g)
+{
+	struct segments own = { 0 };
+	uint64_t last = UINT64_MAX;
+	uint32_t bytes = st->access_bytes * st->n_accesses;
+	const uint64_t fresh = (UINT64_C(1) << 57) +
+			       ((uint64_t)w->info->line << 40) +
+			       ((uint64_t)w->id << 24);
+
+	for (uint32_t k = 0; k < st->n_accesses; k++)
+		add_segment(&own, &last, st->access[k].at / SECTOR);
+	/* One more where the first lane begins inside a sector. */
+	if ((uint32_t)own.n <= (bytes + SECTOR - 1) / SECTOR + 1) {
+		*g = own;
+		return;
+	}
+	last = UINT64_MAX;
+	for (uint32_t at = 0; at < bytes; at += SECTOR)
+		add_segment(g, &last, (fresh + (w->issues_here *
+						(uint64_t)bytes) + at) / SECTOR);
+}
+
 static void find_segments(const struct sim *s, const struct wave *w,
 			  const struct sim_step *st, struct segments *g)
 {
 	uint64_t last = UINT64_MAX;
 
 	g->n = g->n_lines = 0;
+	if (s->c->without & SIM_NO_SCATTER && st->n_accesses &&
+	    (st->kind & TRACE_SPACE) != TRACE_SCRATCH) {
+		neighbour_lines(w, st, g);
+		return;
+	}
 	if (!st->n_accesses && st->exec)
 		unknown_lines(s, w, g);
 	for (uint32_t k = 0; k < st->n_accesses; k++) {
@@ -473,6 +513,14 @@ void sim_vmem(struct sim *s, struct wave *w, const struct sim_step *st)
 	} else {
 		at = store_lines(s, w, &g, begin + more);
 	}
+	if (sim_waits_for_data(s)) {
+		const uint64_t ready = sim_data_ready(w);
+
+		/* A store is as late as its data, in nobody's way. */
+		if (!load && ready > s->now)
+			at += ready - s->now;
+		sim_data_put(w, at);
+	}
 	count_vmem(s, w, at, i->load);
 	/* Each access of a clause waits for those before it to be read. */
 	read_until(w, begin + sim_cycles(s, COST_VMEM_WAR) / 2);
@@ -499,6 +547,8 @@ void sim_smem(struct sim *s, struct wave *w, const struct sim_step *st)
 			*ready = below_l0(s, line, 1, s->now, 0, &alone) - 1;
 		back = sim_max(back, *ready);
 	}
+	if (sim_waits_for_data(s))
+		sim_data_put(w, back);
 	if (i->n_sdst || !i->in.n_opnd) {
 		drop_returned(&w->lgkm, s->now);
 		pending_add(&w->lgkm, back, SIM_SMEMCNT);

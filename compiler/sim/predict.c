@@ -30,6 +30,17 @@ static int next_change(const struct sim_dispatch *d, int round, int end)
 	return end;
 }
 
+/* What limits the waves that there are at once, and is to be left out. */
+static void lift_limits(const struct sim_dispatch *d, struct sim_source *s)
+{
+	enum { FEW_VGPRS = 24, FEW_BYTES = 1024 };
+
+	if (d->without & SIM_NO_VGPR_LIMIT && s->vgprs > FEW_VGPRS)
+		s->vgprs = FEW_VGPRS;
+	if (d->without & SIM_NO_LDS_LIMIT && s->lds_bytes > FEW_BYTES)
+		s->lds_bytes = FEW_BYTES;
+}
+
 static bool simulate_round(const struct sim_dispatch *d, int round, int groups,
 			   double mhz, struct sim_result *r, uint64_t *unknown,
 			   struct err *e)
@@ -37,6 +48,7 @@ static bool simulate_round(const struct sim_dispatch *d, int round, int groups,
 	double wgps = cost_value(d->cost, COST_N_WGP);
 	struct sim_cold cold[SIM_COLD_MOST];
 	struct sim_config c = {
+		.without = d->without,
 		.cost = d->cost, .clock_mhz = mhz, .warmth = d->warmth,
 		.footprint_bytes = d->footprint_bytes,
 		.cold = cold, .n_cold = cold_in(d, round, cold),
@@ -49,6 +61,7 @@ static bool simulate_round(const struct sim_dispatch *d, int round, int groups,
 
 	if (!d->open(d->ctx, &s, groups, e))
 		return false;
+	lift_limits(d, &s);
 	bool ok = sim_run(&s, &c, r, e);
 
 	*unknown += s.unknown;
@@ -65,6 +78,7 @@ static bool find_at_once(const struct sim_dispatch *d, int *at_once,
 
 	if (!d->open(d->ctx, &s, 1, e))
 		return false;
+	lift_limits(d, &s);
 	struct isa_resources need = {
 		.wave = s.wave_size, .vgprs = s.vgprs,
 		.lds_bytes = s.lds_bytes,

@@ -164,6 +164,21 @@ struct sim_event {
 	const struct isa_inst *in;
 };
 
+/*
+ * What a run does without, to see what it costs (what_if.c): as if its code had
+ * been mended there, and all else stayed as it is.
+ */
+enum sim_without {
+	SIM_NO_CONFLICTS = 1,	/* lanes never meet in a bank of LDS */
+	SIM_NO_SCATTER = 2,	/* lanes of an access are neighbours in memory */
+	SIM_NO_SPILLS = 4,	/* nothing goes to scratch */
+	SIM_NO_SERIAL_WAITS = 8, /* loads are waited for where memory, a barrier
+				  * or a branch needs what they bring */
+	SIM_NO_VGPR_LIMIT = 16, /* on the waves of a SIMD */
+	SIM_NO_LDS_LIMIT = 32,	/* on the workgroups of a CU */
+	SIM_NO_BARRIERS = 64,	/* nobody waits for other waves */
+};
+
 struct sim_config {
 	const struct cost_model *cost;
 	double clock_mhz;     /* 0: the model's "clock" */
@@ -187,6 +202,7 @@ struct sim_config {
 	const int *simd;      /* [waves] their SIMDs, or NULL */
 	void (*issued)(void *ctx, const struct sim_event *ev); /* or NULL */
 	void *ctx;
+	unsigned without; /* enum sim_without */
 };
 
 /* Of one instruction address. */
@@ -331,6 +347,7 @@ struct sim_dispatch {
 	bool (*open)(void *ctx, struct sim_source *s, int n, struct err *e);
 	void (*close)(struct sim_source *s);
 	void *ctx;
+	unsigned without; /* as in sim_config */
 };
 struct sim_forecast {
 	double time_s;	   /* on the GPU, with neither launch nor copies */
@@ -439,6 +456,26 @@ bool sim_plan_init(struct sim_plan *p, struct launch_plan *l, struct err *e);
 bool sim_plan_forecast(const struct sim_dispatch *how, struct sim_plan *p,
 		       struct sim_forecast *out, struct err *e);
 void sim_plan_fini(struct sim_plan *p);
+
+/* -------------------------------------------------------- what_if.c ---- */
+
+/* A change that somebody could make to a kernel. */
+struct sim_change {
+	unsigned without; /* enum sim_without */
+	const char *name, *what, *how; /* what is wrong, and what to do */
+};
+struct sim_gain {
+	const struct sim_change *change;
+	double times; /* so many times as fast */
+};
+enum { SIM_CHANGES = 7 };
+/*
+ * The same dispatch again with each change made, at the clock of `before`: those
+ * that gain one percent or more, the best first.
+ */
+bool sim_what_if(const struct sim_dispatch *how, struct sim_plan *p,
+		 const struct sim_forecast *before,
+		 struct sim_gain out[SIM_CHANGES], int *n, struct err *e);
 
 /* ---------------------------------------------------- trace_source.c ---- */
 

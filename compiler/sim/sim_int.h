@@ -138,6 +138,8 @@ struct wave {
 	uint64_t s_for_salu[SIM_SGPRS], s_for_valu[SIM_SGPRS];
 	uint64_t s_in_salu[SIM_SGPRS], s_in_valu[SIM_SGPRS];
 	uint64_t s_read[SIM_SGPRS];
+	/* data.c: when what a register holds has come out of memory. */
+	uint64_t v_data[SIM_VGPRS], s_data[SIM_SGPRS];
 };
 
 struct simd {
@@ -250,6 +252,21 @@ struct info *sim_info(struct sim *s, uint64_t pc);
 /* The operand in a slot of the row, or NULL. */
 const struct isa_operand *sim_operand(const struct isa_inst *in,
 				      enum isa_slot slot);
+
+/* ------------------------------------------------------------ data.c ---- */
+
+/*
+ * Without serial waits, what an instruction makes is there when all that it is
+ * made of is.
+ */
+static inline bool sim_waits_for_data(const struct sim *s)
+{
+	return s->c->without & SIM_NO_SERIAL_WAITS;
+}
+/* When the operands have come out of memory; 0: they are not from there. */
+uint64_t sim_data_ready(const struct wave *w);
+/* The results are there at `at`, or when the operands are, if that is later. */
+void sim_data_put(struct wave *w, uint64_t at);
 
 /* ------------------------------------------------------------ wait.c ---- */
 

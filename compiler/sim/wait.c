@@ -131,11 +131,24 @@ static void wait_counts(struct bound *b, const struct wave *w, uint32_t imm)
 	wait_for_count(b, &w->vm, (int)(imm >> 10 & 63));
 }
 
+/* Does code that was mended do without this wait for loads? */
+static bool is_passed_over(const struct sim *s, const struct wave *w)
+{
+	return sim_waits_for_data(s) &&
+	       (w->info->in.op == ISA_s_waitcnt ||
+		w->info->in.op == ISA_s_waitcnt_vmcnt ||
+		w->info->in.op == ISA_s_waitcnt_lgkmcnt);
+}
+
 static void wait_special(struct bound *b, const struct sim *s,
 			 const struct wave *w)
 {
 	uint32_t imm = w->info->in.f[ISA_F_SIMM16];
 
+	if (sim_waits_for_data(s) && w->info->in.op == ISA_s_barrier)
+		wait_counts(b, w, 0);
+	if (is_passed_over(s, w))
+		return;
 	if (w->last_vector)
 		at_least(b, w->last_vector + sim_cycles(s, COST_VALU_THEN_IMM),
 			 SIM_NOP);
@@ -180,6 +193,11 @@ uint64_t sim_earliest(struct sim *s, struct wave *w, enum sim_stall *why)
 	at_least(&b, sim_fetch(s, w), SIM_FETCH);
 	if (w->info->kind != KIND_DELAY)
 		at_least(&b, w->delay, SIM_DEPEND);
+	/* Addresses and branches wait; what is stored follows when it can. */
+	if (sim_waits_for_data(s) &&
+	    (w->info->kind == KIND_BRANCH || w->info->kind == KIND_SMEM ||
+	     (w->info->kind == KIND_VMEM && w->info->load)))
+		at_least(&b, sim_data_ready(w), SIM_DEPEND);
 	switch (w->info->kind) {
 	case KIND_VALU:
 		wait_valu(&b, s, w);

@@ -1,12 +1,12 @@
 /*
- * kfd/soft/watch/lines.c - source lines of code objects, by elfutils' libdw.
+ * isa/object/co_lines.c - source lines of code objects, by elfutils' libdw.
  */
 #include <elfutils/libdw.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/vec.h"
-#include "kfd/soft/watch/watch_int.h"
+#include "isa/object/lines.h"
 
 /* A row of the line table: from this address up to the next row's. */
 struct row {
@@ -16,7 +16,7 @@ struct row {
 	const char *file;
 };
 
-struct lines {
+struct co_lines {
 	Elf *elf;
 	Dwarf *dwarf; /* owns the file names */
 	struct row *row; /* sorted by address */
@@ -30,7 +30,7 @@ static const char *base_name(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-static void add_rows(struct lines *l, Dwarf_Lines *table, size_t n)
+static void add_rows(struct co_lines *l, Dwarf_Lines *table, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
 		Dwarf_Line *x = dwarf_onesrcline(table, i);
@@ -57,7 +57,7 @@ static int by_vaddr(const void *a, const void *b)
 	return (int)y->end - (int)x->end;
 }
 
-static void read_units(struct lines *l)
+static void read_units(struct co_lines *l)
 {
 	Dwarf_Off at = 0, next;
 	size_t header;
@@ -76,9 +76,9 @@ static void read_units(struct lines *l)
 		qsort(l->row, l->n, sizeof(*l->row), by_vaddr);
 }
 
-struct lines *lines_new(const uint8_t *elf, size_t elf_bytes)
+struct co_lines *co_lines_new(const uint8_t *elf, size_t elf_bytes)
 {
-	struct lines *l = xcalloc(1, sizeof(*l));
+	struct co_lines *l = xcalloc(1, sizeof(*l));
 
 	elf_version(EV_CURRENT);
 	l->elf = elf_memory((char *)(uintptr_t)elf, elf_bytes);
@@ -88,11 +88,11 @@ struct lines *lines_new(const uint8_t *elf, size_t elf_bytes)
 		read_units(l);
 	if (l->n)
 		return l;
-	lines_free(l);
+	co_lines_free(l);
 	return NULL;
 }
 
-void lines_free(struct lines *l)
+void co_lines_free(struct co_lines *l)
 {
 	if (!l)
 		return;
@@ -104,7 +104,7 @@ void lines_free(struct lines *l)
 	free(l);
 }
 
-bool lines_find(const struct lines *l, uint64_t vaddr, const char **file,
+bool co_lines_find(const struct co_lines *l, uint64_t vaddr, const char **file,
 		int *line)
 {
 	size_t lo = 0, hi = l->n;

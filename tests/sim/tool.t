@@ -11,7 +11,7 @@ exits 0 'the help is shown' "$sim" --help
 has out 'FILE [KERNEL] [ARGUMENT...]' 'and tells the usage'
 exits 0 'a kernel without description' "$sim" t.co triple
 has out 'simulated, not measured' 'says what it is'
-has out 'limiting pipe' 'and what limits it'
+has out 'limited by      waiting, ' 'and what limits it: it is latency'
 has out 'default' 'and where the costs come from'
 exits 0 'annotated' "$sim" --annotate t.co triple
 has out 's_waitcnt lgkmcnt(0)' 'with the code'

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/vec.h"
+#include "isa/object/lines.h"
 #include "kfd/soft/watch/watch_int.h"
 
 /* Index of the first object above va. */
@@ -29,7 +30,7 @@ static size_t search_object(const struct soft_watch *t, uint64_t va)
 
 static void object_fini(struct watch_object *o)
 {
-	lines_free(o->lines);
+	co_lines_free(o->lines);
 	if (o->elf)
 		co_fini(&o->co);
 	free(o->elf);
@@ -59,7 +60,7 @@ static void take_elf(struct watch_object *o, const struct kfd_note *n)
 		o->elf = NULL;
 		return;
 	}
-	o->lines = lines_new(o->elf, o->elf_bytes);
+	o->lines = co_lines_new(o->elf, o->elf_bytes);
 }
 
 /* A note about code replaces the one about its memory. */
@@ -133,7 +134,7 @@ void watch_place(const struct soft_watch *t, uint64_t pc, struct buf *out)
 	}
 	buf_printf(out, "%s+0x%" PRIx64 " (0x%" PRIx64, s->name,
 		   vaddr_of(o, pc) - s->vaddr, pc);
-	if (o->lines && lines_find(o->lines, vaddr_of(o, pc), &file, &line))
+	if (o->lines && co_lines_find(o->lines, vaddr_of(o, pc), &file, &line))
 		buf_printf(out, ", %s:%d", file, line);
 	buf_addc(out, ')');
 }

@@ -206,7 +206,7 @@ struct watch_object {
 	uint8_t *elf; /* own copy; code only */
 	size_t elf_bytes;
 	struct co co;
-	struct lines *lines; /* NULL: no line table */
+	struct co_lines *lines; /* NULL: no line table */
 };
 
 enum check_rule {
@@ -301,15 +301,6 @@ void watch_place(const struct soft_watch *t, uint64_t pc, struct buf *out);
 const char *watch_kernel(const struct soft_watch *t, uint64_t va);
 /* "ADDRESS", an address in device memory or in its file, or "SYMBOL+OFF". */
 bool watch_resolve(const struct soft_watch *t, const char *text, uint64_t *va);
-
-/* ------------------------------------------------------------ lines.c ---- */
-
-/* The line table of an ELF in memory (DWARF .debug_line), or NULL. */
-struct lines *lines_new(const uint8_t *elf, size_t elf_bytes);
-void lines_free(struct lines *l);
-/* "file.cl" and line of the instruction at this address of the file. */
-bool lines_find(const struct lines *l, uint64_t vaddr, const char **file,
-		int *line);
 
 /* ------------------------------------------------------------ check.c ---- */
 
