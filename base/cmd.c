@@ -73,7 +73,7 @@ static bool has_own(const struct cmd_tool *tool, const struct cmd_spec *s,
 /* Does it choose the device that the command runs on? */
 static bool is_device(const struct cli_opt *o)
 {
-	return !strcmp(o->name, "device") && o->arg && !strcmp(o->arg, "DEV");
+	return !strcmp(o->name, "device") && o->arg && strcmp(o->arg, "NAME");
 }
 
 struct cli_opt *cmd_options(const struct cmd_tool *tool,

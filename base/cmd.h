@@ -60,8 +60,8 @@
  * or with true, and c->kept, if its output is of use as far as it came.  The
  * runner says which signal it was, and the status is 128 + its number.
  *
- * Every command takes --color=WHEN, and one with an option --device=DEV takes
- * --verbose, which sets T0_VERBOSE: the runtime then says why it is this one.
+ * Every command takes --color=WHEN, and one with an option --device, but =NAME,
+ * takes --verbose, which sets T0_VERBOSE: the runtime then says why it is this one.
  *
  * Standard streams that are closed at the start are opened on /dev/null, so
  * that no file of the tool becomes one of them; what is printed to a closed
