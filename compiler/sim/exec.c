@@ -298,8 +298,8 @@ bool sim_issue(struct sim *s, struct wave *w)
 	if (!s->src->step(s->src, w->id, s->now, &st, s->e))
 		return err_wrap(s->e, "wave %d at 0x%llx", w->id,
 				(unsigned long long)w->pc);
-	if (is_left_out(s, i, &st))
-		w->busy = 1;
+	if (is_left_out(s, i, &st)) /* the next one may issue in its place */
+		s->ready[w->place] = s->now;
 	else
 		issue_by_kind(s, w, &st);
 	if (sim_waits_for_data(s) &&
