@@ -18,8 +18,8 @@ static const struct source {
 	const char *names, *command;
 	int column;
 } sources[] = {
-	{ "DEVICE|DEV|SPEC", "t0-device list --quiet --csv", 2 },
-	{ "RUN|A B", "t0-results list --quiet --csv", 1 },
+	{ "DEVICE|DEV|SPEC", "t0-device list --csv", 2 },
+	{ "RUN|A B", "t0-results list --csv", 1 },
 	{ "INSTRUCTION", "t0-isa list --csv", 1 },
 	{ "PLOT", "t0-results plot --list --csv", 1 },
 };
