@@ -116,9 +116,9 @@ bool published_error(struct res_db *db, const struct cost_model *m,
 /*
  * All rows as a run of their own, origin `published`, and what the simulator
  * says of the TRITON_TILE rows (areas "gemm" and "predict"); once for a build
- * and costs.
+ * and costs.  One shard has them, as the only one of a work of its own.
  */
 bool published_store(const char *path, const struct cost_model *m,
-		     struct err *e);
+		     const struct res_shard *shard, struct err *e);
 
 #endif

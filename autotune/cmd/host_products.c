@@ -115,6 +115,7 @@ bool tune_on_host(const struct tune_opts *o, const struct tune_problems *l,
 		.db = o->db, .threads = o->jobs, .seed = o->seed,
 		.seconds = seconds_of(&o->budget, l->n), .stop = o->stop,
 		.argc = o->argc, .argv = o->argv,
+		.shard = o->shard, .work = o->work,
 	};
 	bool ok = true;
 

@@ -195,23 +195,30 @@ static bool store_rows(struct res_db *db, const struct res_start *start,
 }
 
 bool published_store(const char *path, const struct cost_model *m,
-		     struct err *e)
+		     const struct res_shard *shard, struct err *e)
 {
+	static const struct res_shard all = { .index = 1, .count = 1 };
+	if (shard && !res_shard_has(shard, "t0-tune published"))
+		return true;
 	struct res_db *db = res_open(path, RES_WRITE, e);
 	char inputs[64], digest[COST_DIGEST];
 	struct res_start start = { .tool = "t0-tune published",
-				   .inputs = inputs };
+				   .inputs = inputs,
+				   .shard = shard ? &all : NULL };
+	struct buf stored = { 0 };
 	int64_t there;
 
 	cost_digest(m, digest);
 	res_params(inputs, sizeof(inputs), "costs:s", digest);
+	res_shard_inputs(&stored, inputs, start.shard, NULL);
 	bool ok = db && res_host_self(db, &start.host, e) &&
 		  res_build_self(db, &start.build, e) &&
 		  res_query_int(db, &there, e, "SELECT count(*) FROM runs "
 				"WHERE tool = ? AND build = ? AND inputs = ? "
 				"AND state = 'complete'", "tit", start.tool,
-				start.build, inputs) &&
+				start.build, stored.data) &&
 		  (there || store_rows(db, &start, m, e));
+	buf_fini(&stored);
 	res_close(db);
 	return ok;
 }

@@ -16,7 +16,9 @@ struct options {
 	struct cmd cmd;
 	struct tune_opts o;
 	const char *sizes, *shapes, *model, *dtype, *layout, *epilogue, *caches;
-	const char *budget;
+	const char *budget, *shard;
+	struct res_shard part; /* of `shard` */
+	struct buf work;       /* of all its shards */
 	enum tune_caches state; /* if `caches` is given */
 	struct cli_list set;
 	bool explain, list, measure;
@@ -49,6 +51,39 @@ static bool add_problems(const struct options *x, struct tune_problems *l,
 	       (!x->model || tune_problems_model(l, &op, x->model, e));
 }
 
+/*
+ * Leaves the products of this shard; what names the work is all of them, and how
+ * they are searched.
+ */
+static void keep_shard(struct options *x, struct tune_problems *l)
+{
+	struct buf name = { 0 };
+	char op[TUNE_TEXT];
+	size_t n = 0;
+
+	if (!x->part.count)
+		return;
+	for (size_t i = 0; i < l->n; i++) {
+		const struct tune_problem *p = &l->v[i];
+		gemm_op_name(&p->op, op, sizeof(op));
+		buf_reset(&name);
+		buf_printf(&name, "gemm/%ux%ux%ux%u %s %s", p->m, p->n, p->k,
+			   p->batch, op, tune_caches_name(p->caches));
+		buf_printf(&x->work, "%s\n", name.data);
+		if (res_shard_has(&x->part, name.data))
+			l->v[n++] = *p;
+	}
+	l->n = n;
+	buf_printf(&x->work, "%s %g %s %llu", x->o.budget.name,
+		   x->o.budget.seconds, x->o.operands,
+		   (unsigned long long)x->o.samples);
+	for (int i = 0; i < x->set.n; i++)
+		buf_printf(&x->work, " %s", x->set.v[i]);
+	x->o.shard = &x->part;
+	x->o.work = x->work.data;
+	buf_fini(&name);
+}
+
 static bool check_options(struct cmd *c, struct err *e)
 {
 	struct options *x = (struct options *)c;
@@ -74,7 +109,8 @@ static bool check_options(struct cmd *c, struct err *e)
 	x->o.argv = c->line_argv;
 	c->kept = "the same command goes on with what is missing";
 	x->o.stop = cmd_catch_signals(c);
-	return (!x->caches || tune_caches_parse(x->caches, &x->state, e)) &&
+	return res_shard_parse(x->shard, &x->part, e) &&
+	       (!x->caches || tune_caches_parse(x->caches, &x->state, e)) &&
 	       tune_fill_parse(x->o.operands, &x->fill, e) &&
 	       tune_budget_parse(x->budget, &x->o.budget, e);
 }
@@ -92,7 +128,7 @@ static bool search_all(struct options *x, const struct tune_report *r,
 	} else {
 		struct tune_outcome *out = xcalloc(l->n, sizeof(*out));
 
-		ok = published_store(x->o.db, x->o.costs, e) &&
+		ok = published_store(x->o.db, x->o.costs, x->o.shard, e) &&
 		     tune_search(&x->o, l, out, e) &&
 		     tune_report(r, out, l->n, e);
 		for (size_t i = 0; i < l->n; i++)
@@ -120,6 +156,7 @@ static bool run_tuner(struct cmd *c, struct err *e)
 	x->o.costs = &costs;
 	bool ok = add_problems(x, &l, e);
 	if (ok) {
+		keep_shard(x, &l);
 		ok = cost_open(&costs, TUNE_CHIP, x->o.db, !x->list,
 			       COST_HARDWARE, &x->set, e) &&
 		     (x->list ? tune_report_space(&r, &l, e) :
@@ -127,6 +164,7 @@ static bool run_tuner(struct cmd *c, struct err *e)
 		cost_fini(&costs);
 	}
 	tune_problems_fini(&l);
+	buf_fini(&x->work);
 	return ok;
 }
 
@@ -307,6 +345,8 @@ static const struct cli_opt options[] = {
 	  "qwen3-0.6b" },
 	{ "budget", 0, CLI_STR, &x.budget, "B",
 	  "quick, standard, exhaustive, or seconds (standard)" },
+	{ "shard", 0, CLI_STR, &x.shard, "I/N", RES_SHARD_HELP "; of each "
+	  "product alone: none follows what its neighbours found" },
 	{ "jobs", 'j', CLI_U64, &x.jobs, "N",
 	  "threads; 0: one per processor (0)" },
 	{ "operands", 0, CLI_STR, &x.o.operands, "KIND",

@@ -395,7 +395,9 @@ static bool begin_run(struct search *s, struct err *e)
 	struct res_start start = { .tool = "t0-tune --device host",
 				   .argc = s->o->argc,
 				   .argv = s->o->argv,
-				   .seed = s->o->seed };
+				   .seed = s->o->seed,
+				   .shard = s->o->shard,
+				   .work = s->o->work };
 
 	s->db = res_open(s->o->db, RES_WRITE, e);
 	return s->db && res_host_self(s->db, &start.host, e) &&

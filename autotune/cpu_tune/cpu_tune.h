@@ -9,6 +9,7 @@
 #define T0_AUTOTUNE_CPU_TUNE_H
 
 #include "autotune/cpu/gemm.h"
+#include "results/db/results.h"
 
 /* ------------------------------------------------------- cpu_space.c ---- */
 
@@ -74,6 +75,8 @@ struct cpu_tune_opts {
 	const volatile int *stop; /* may be NULL; set: end soon */
 	int argc;
 	char *const *argv;
+	const struct res_shard *shard; /* NULL: the problems are all there are */
+	const char *work;	       /* of a shard, for struct res_start */
 };
 struct cpu_outcome {
 	bool found, stored; /* stored: taken from the database as it is */

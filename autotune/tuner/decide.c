@@ -107,9 +107,13 @@ static bool is_right(struct decider *j, struct candidates *h, size_t i,
 		.target = TUNE_CHIP, .op = op, .config = x->config,
 		.object = object, .class = class,
 	};
-	if (!res_tune_checked(j->s->db, &row, answer, e) ||
-	    (!*answer &&
-	     !check_candidate(j, h, i, code, &row, &checked, answer, e)))
+	if (!res_tune_checked(j->s->db, &row, answer, e))
+		return false;
+	/* That another product passed is for other shards to know. */
+	if (j->o->shard && *answer > 0)
+		*answer = 0;
+	if (!*answer &&
+	    !check_candidate(j, h, i, code, &row, &checked, answer, e))
 		return false;
 	if (*answer > 0)
 		return true;

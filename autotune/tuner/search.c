@@ -65,6 +65,8 @@ static bool follow_neighbours(struct search *s, struct answer *a)
 	struct candidates *h = &s->candidates[a->candidates];
 	uint32_t most = s->o->budget.simulate;
 
+	if (s->o->shard)
+		return false;
 	return (a->candidates > 0 &&
 		candidates_follow(h, h - 1, most, &a->entry)) ||
 	       (a->candidates + 1 < s->n &&

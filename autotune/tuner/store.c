@@ -53,7 +53,8 @@ bool tune_store_open(struct tune_store *s, const struct tune_opts *o,
 		     struct err *e)
 {
 	struct res_start start = { .tool = "t0-tune", .argc = o->argc,
-				   .argv = o->argv, .seed = o->seed };
+				   .argv = o->argv, .seed = o->seed,
+				   .shard = o->shard, .work = o->work };
 
 	*s = (struct tune_store){ 0 };
 	cost_digest(o->costs, s->costs);

@@ -305,6 +305,12 @@ struct tune_opts {
 	const volatile int *stop; /* set: end soon, keep what there is */
 	int argc;
 	char *const *argv;
+	/*
+	 * NULL, or a shard's: then each product is searched and checked by
+	 * itself, as if there were no others, and `work` names them all.
+	 */
+	const struct res_shard *shard;
+	const char *work;
 	/* Of measurements, where the device has a clock: */
 	uint64_t samples; /* 0: as many as the protocol wants at least */
 	const struct tune_clock *clock; /* instead of `device`; NULL: none */

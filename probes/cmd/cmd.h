@@ -10,7 +10,7 @@
 struct probe_cmd {
 	struct cmd cmd;
 	struct probe_opts o;
-	const char *slot;
+	const char *slot, *shard;
 	bool list;
 };
 

@@ -29,6 +29,7 @@ static bool list_slots(const struct probe_cmd *x, struct err *e)
 		probe_slots_fini(&s);
 		return false;
 	}
+	probe_slots_keep(&s, &x->o);
 	table_init(&t, "encoding,#opcode,name,words,runs");
 	for (int i = 0; i < s.n; i++) {
 		const struct probe_slot *v = &s.v[i];

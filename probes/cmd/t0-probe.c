@@ -35,6 +35,8 @@ static bool check_options(struct cmd *c, struct err *e)
 	if (!o->batch || o->batch > BATCH_MAX)
 		return err_set(e, ERR_USAGE, "--batch %llu: wanted 1..%d",
 			       (unsigned long long)o->batch, BATCH_MAX);
+	if (!res_shard_parse(x.shard, &o->shard, e))
+		return false;
 	o->format = c->format;
 	o->format_out = c->output;
 	o->quiet = c->quiet;
@@ -54,20 +56,20 @@ static const struct target {
 	const char *command;
 	int (*gpu)(const struct probe_opts *o, struct err *e);
 	int (*host)(const struct probe_opts *o, struct err *e);
-	bool timed;
+	bool timed, has_parts; /* that shards deal out */
 } targets[] = {
-	{ "discover", NULL, NULL, false }, /* takes more options than these */
-	{ "tiers", probe_tiers, NULL, false },
-	{ "dispatch", probe_dispatch, NULL, false },
-	{ "latency", micro_latency, host_latency, true },
-	{ "throughput", micro_throughput, host_throughput, true },
-	{ "overlap", micro_overlap, host_overlap, true },
-	{ "memory", micro_memory, host_memory, true },
-	{ "lds", micro_lds, NULL, true },
-	{ "branch", micro_branch, NULL, true },
-	{ "fetch", micro_fetch, NULL, true },
-	{ "waves", micro_waves, NULL, true },
-	{ "clock", micro_clock, NULL, false },
+	{ "discover", NULL, NULL, false, true }, /* takes more options than these */
+	{ "tiers", probe_tiers, NULL, false, false },
+	{ "dispatch", probe_dispatch, NULL, false, false },
+	{ "latency", micro_latency, host_latency, true, true },
+	{ "throughput", micro_throughput, host_throughput, true, true },
+	{ "overlap", micro_overlap, host_overlap, true, false },
+	{ "memory", micro_memory, host_memory, true, false },
+	{ "lds", micro_lds, NULL, true, false },
+	{ "branch", micro_branch, NULL, true, false },
+	{ "fetch", micro_fetch, NULL, true, false },
+	{ "waves", micro_waves, NULL, true, false },
+	{ "clock", micro_clock, NULL, false, false },
 };
 
 static int run_on_target(const struct target *t, struct err *e)
@@ -88,12 +90,30 @@ static int run_on_target(const struct target *t, struct err *e)
 	return t->gpu ? t->gpu(&x.o, e) : probe_cmd_discover(&x, e);
 }
 
+/*
+ * A command without parts is in one shard; there it is the only one of a work
+ * of its own, elsewhere nothing is done.
+ */
+static bool whole_in_shard(const struct target *t)
+{
+	struct res_shard *s = &x.o.shard;
+
+	if (t->has_parts || !s->count)
+		return true;
+	if (!probe_in_shard(&x.o, "t0-probe", t->command))
+		return false;
+	s->index = s->count = 1;
+	return true;
+}
+
 static bool run_probe(struct cmd *c, struct err *e)
 {
 	const struct target *t = targets;
 
 	while (strcmp(t->command, c->spec->name))
 		t++;
+	if (!whole_in_shard(t))
+		return true;
 	if (!x.o.device)
 		x.o.device = getenv("T0_DEVICE");
 	c->status = run_on_target(t, e);
@@ -137,6 +157,7 @@ static const struct cli_opt options[] = {
 	{ "db", 0, CLI_STR, &x.o.db, "FILE", RES_DB_HELP },
 	{ "seed", 0, CLI_U64, &x.o.seed, "N",
 	  "of the initial register and memory values (1)" },
+	{ "shard", 0, CLI_STR, &x.shard, "I/N", RES_SHARD_HELP },
 	CLI_OF("discover"),
 	{ "encoding", 0, CLI_LIST, &x.o.encodings, "NAME",
 	  "only this encoding (may be repeated)" },

@@ -35,6 +35,7 @@ struct probe_opts {
 	bool levels; /* memory: one working set of each level of caches */
 	uint64_t samples;   /* costs: per metric; 0 = the default */
 	uint64_t max_bytes; /* memory: largest working set; 0 = the default */
+	struct res_shard shard; /* the part that is done; count 0: all */
 	int require; /* tiers: exit 1 below this one; -1 = none */
 	int argc;
 	char *const *argv;
@@ -45,6 +46,10 @@ struct probe_opts {
 
 /* Is the command asked to end? */
 bool probe_stopped(const struct probe_opts *o);
+
+/* Is this case in the shard that was asked for? */
+bool probe_in_shard(const struct probe_opts *o, const char *area,
+		    const char *name);
 
 struct probe_reading {
 	bool good; /* else nothing could be read */

@@ -44,7 +44,8 @@ bool probe_run_begin(struct probe_run *r, const struct probe_opts *o,
 				   .argc = o->argc,
 				   .argv = o->argv,
 				   .inputs = inputs,
-				   .seed = o->seed };
+				   .seed = o->seed,
+				   .shard = &o->shard };
 	struct res_device rd;
 
 	r->origin = RES_EMULATED;
@@ -149,6 +150,15 @@ bool probe_run_samples(struct probe_run *r, const char *area, const char *name,
 bool probe_stopped(const struct probe_opts *o)
 {
 	return o->stop && *o->stop;
+}
+
+bool probe_in_shard(const struct probe_opts *o, const char *area,
+		    const char *name)
+{
+	char content[128];
+
+	snprintf(content, sizeof(content), "%s/%s", area, name);
+	return res_shard_has(&o->shard, content);
 }
 
 bool probe_run_end(struct probe_run *r, const struct probe_opts *o, bool good,

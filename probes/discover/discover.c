@@ -37,6 +37,7 @@ static bool choose_slots(struct discovery *d)
 	for (int i = 0; i < d->o->replace.n; i++)
 		if (!probe_slot_replace(&d->slots, d->o->replace.v[i], d->e))
 			return false;
+	probe_slots_keep(&d->slots, d->o);
 	d->stored = xcalloc((size_t)d->slots.n, sizeof(*d->stored));
 	d->todo = xcalloc((size_t)d->slots.n, sizeof(*d->todo));
 	return true;
@@ -113,7 +114,8 @@ static bool begin_run(struct discovery *d, const struct res_device *rd)
 	struct res_start start = { .tool = "t0-probe discover",
 				   .argc = d->o->argc,
 				   .argv = d->o->argv,
-				   .seed = d->o->seed };
+				   .seed = d->o->seed,
+				   .shard = &d->o->shard };
 	struct buf inputs = { 0 };
 	bool good;
 

@@ -60,6 +60,8 @@ struct probe_slots {
  */
 bool probe_slots_init(struct probe_slots *s, const struct cli_list *encodings,
 		      struct err *e);
+/* Drops what is not in the shard that `o` asks for. */
+void probe_slots_keep(struct probe_slots *s, const struct probe_opts *o);
 void probe_slots_fini(struct probe_slots *s);
 /* "VOP2:3" or "VOP2:0x3"; NULL with *e if there is no such slot. */
 const struct probe_slot *probe_slot_parse(const struct probe_slots *s,

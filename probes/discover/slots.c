@@ -405,6 +405,19 @@ bool probe_slots_init(struct probe_slots *s, const struct cli_list *encodings,
 	return true;
 }
 
+void probe_slots_keep(struct probe_slots *s, const struct probe_opts *o)
+{
+	int n = 0;
+
+	for (int i = 0; i < s->n; i++) {
+		char opcode[16];
+		snprintf(opcode, sizeof(opcode), "%d", s->v[i].opcode);
+		if (probe_in_shard(o, s->v[i].encoding, opcode))
+			s->v[n++] = s->v[i];
+	}
+	s->n = n;
+}
+
 void probe_slots_fini(struct probe_slots *s)
 {
 	free(s->v);

@@ -444,10 +444,16 @@ static bool add_insts(struct host_costs *c, bool stream, struct err *e)
 	const struct host_inst *i = host_insts(&n);
 	bool good = costs_init(c, n, e);
 
-	for (size_t k = 0; k < n && good; k++)
-		if (!want || !strncmp(i[k].name, want, strlen(want)))
+	bool known = false;
+
+	for (size_t k = 0; k < n && good; k++) {
+		if (want && strncmp(i[k].name, want, strlen(want)))
+			continue;
+		known = true;
+		if (probe_in_shard(c->h.o, "cost", i[k].name))
 			good = add_measure(c, &i[k], NULL, stream, e);
-	if (good && !c->n)
+	}
+	if (good && !c->n && !(known && c->h.o->shard.count))
 		return err_set(e, ERR_USAGE, "--inst %s: no instruction of "
 			       "this processor begins so; see --list", want);
 	return good;
@@ -460,7 +466,8 @@ static int run_costs(const struct probe_opts *o, bool stream, struct err *e)
 	bool good = host_begin(&c->h, o, verb,
 			       "instruction,#cycles,#lo,#hi,#n,#clock_mhz,"
 			       "#published,agrees,source,rejected", e) &&
-		    add_insts(c, stream, e) && measure_all(c, verb, e) &&
+		    add_insts(c, stream, e) &&
+		    (!c->n || measure_all(c, verb, e)) &&
 		    report_costs(c, e);
 
 	if (good)

@@ -27,7 +27,8 @@ static bool begin_run(struct host_session *h, const char *verb, struct err *e)
 	char inputs[128];
 	struct res_device d;
 	struct res_start s = { .argc = h->o->argc, .argv = h->o->argv,
-			       .inputs = inputs, .seed = h->o->seed };
+			       .inputs = inputs, .seed = h->o->seed,
+			       .shard = &h->o->shard };
 
 	s.tool = arena_printf(&h->run.mem, "t0-probe %s --device host", verb);
 	res_params(inputs, sizeof(inputs), "inst:s",

@@ -103,10 +103,17 @@ static bool choose_insts(struct list *l, struct micro_device *d, bool stream,
 	const struct micro_inst *v = micro_insts(&n);
 	bool good = true;
 
-	for (size_t i = 0; i < n && good; i++)
-		if (!want || !strncmp(v[i].name, want, strlen(want)))
+	bool known = false;
+
+	for (size_t i = 0; i < n && good; i++) {
+		if (want && strncmp(v[i].name, want, strlen(want)))
+			continue;
+		known = true;
+		if (probe_in_shard(d->o, "cost", v[i].name))
 			good = add_probe(l, d, &v[i], stream, e);
-	if (!good || l->n)
+	}
+	if (!good || l->n || (known && d->o->shard.count) ||
+	    !probe_in_shard(d->o, "cost", want))
 		return good;
 	const struct micro_inst *made = micro_inst_make(want, &d->run.mem, e);
 	if (!made || !add_probe(l, d, made, stream, e))
@@ -133,7 +140,8 @@ static int cost_run(const struct probe_opts *o, bool stream, struct err *e)
 		    choose_insts(&l, &d, stream, e);
 
 	link_series(&l);
-	good = good && micro_probe_run(l.v, l.n, e);
+	/* A shard may have none. */
+	good = good && (!l.n || micro_probe_run(l.v, l.n, e));
 	for (size_t i = 0; i < l.n && good; i++) {
 		add_row(&l.v[i]);
 		good = store_cost(&l.v[i], e);

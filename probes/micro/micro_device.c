@@ -68,7 +68,7 @@ static bool begin_run(struct micro_device *d, const char *verb, struct err *e)
 	struct buf inputs = { 0 };
 	struct res_device row;
 	struct res_start s = { .argc = d->o->argc, .argv = d->o->argv,
-			       .seed = d->o->seed };
+			       .seed = d->o->seed, .shard = &d->o->shard };
 
 	probe_device_row(kfd_info(d->dev), &r->mem, &row);
 	if (d->timed) {

@@ -22,6 +22,7 @@ struct show_opts {
 	bool anonymous; /* export */
 	const char *origin, *device, *run; /* that a plot shows */
 	const char *paper;
+	const char *shard;
 	int processes, side, trials;
 	double limit;
 	bool slots, yes, dry_run, any_host, all, term, tunes, verbose, required;
@@ -45,6 +46,11 @@ static inline int show_digits(const struct show *s)
 {
 	return show_is_text(s) ? 6 : 0;
 }
+
+/* ----------------------------------------------------- shards.c ---- */
+
+/* Makes one run of each work whose shards are all here; *joined: how many. */
+bool shards_join(struct res_db *db, int64_t *joined, struct err *e);
 
 /* A running run whose process is gone was killed: it is interrupted. */
 #define SHOW_STATE \

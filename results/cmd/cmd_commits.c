@@ -208,7 +208,8 @@ static bool show_all(struct range *r, struct err *e)
 bool res_cmd_bench_commits(struct cmd *c, struct err *e)
 {
 	struct range r = { 0 };
-	bool ok = commits_open(&r.c, (struct show *)c,
+	bool ok = res_shard_parse(((struct show *)c)->o.shard, &r.c.shard, e) &&
+		  commits_open(&r.c, (struct show *)c,
 			       (const char *const *)c->argv + 1, e);
 
 	if (ok) {

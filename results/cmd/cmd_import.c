@@ -544,8 +544,7 @@ static bool take_line(struct res_import *im, const json_t *line)
 /* The longest line of an export has all samples of a result: millions. */
 #define LINE_BYTES ((size_t)64 << 20)
 
-/* Takes the lines of an export one by one, in their order. */
-static struct res_import *import_new(struct res_db *db, struct err *e)
+struct res_import *import_new(struct res_db *db, struct err *e)
 {
 	if (!res_write_begin(db, e))
 		return NULL;
@@ -554,7 +553,7 @@ static struct res_import *import_new(struct res_db *db, struct err *e)
 	return im;
 }
 
-static bool import_line(struct res_import *im, const char *line, size_t len,
+bool import_line(struct res_import *im, const char *line, size_t len,
 			struct err *e)
 {
 	json_error_t je;
@@ -569,8 +568,7 @@ static bool import_line(struct res_import *im, const char *line, size_t len,
 	return ok || err_wrap(e, "line %lld", (long long)im->line);
 }
 
-/* Commits (ok) or drops everything; tells what was added. */
-static bool import_end(struct res_import *im, bool ok, int64_t *runs,
+bool import_end(struct res_import *im, bool ok, int64_t *runs,
 		       int64_t *known, struct err *e)
 {
 	if (ok && !im->line)
@@ -622,13 +620,25 @@ static bool import_file(struct show *s, const char *path, struct err *e)
 		    err_wrap(e, "%s", path);
 }
 
+static bool join_shards(struct show *s, struct err *e)
+{
+	int64_t joined;
+
+	if (!shards_join(s->db, &joined, e))
+		return false;
+	if (joined)
+		cmd_remark(&s->cmd, "joined the shards of %lld run%s",
+			   (long long)joined, joined == 1 ? "" : "s");
+	return true;
+}
+
 bool res_cmd_import(struct cmd *c, struct err *e)
 {
 	bool ok = true;
 
 	for (int i = 0; ok && i < c->argc; i++)
 		ok = import_file((struct show *)c, c->argv[i], e);
-	return ok;
+	return ok && join_shards((struct show *)c, e);
 }
 
 static bool put_to_import(void *ctx, const char *line, size_t len,
@@ -673,5 +683,5 @@ bool res_cmd_merge(struct cmd *c, struct err *e)
 
 	for (int i = 0; ok && i < c->argc; i++)
 		ok = merge_file((struct show *)c, c->argv[i], e);
-	return ok;
+	return ok && join_shards((struct show *)c, e);
 }

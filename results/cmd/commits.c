@@ -84,7 +84,7 @@ static bool choose_words(struct commits *c, const char *const *words,
 bool commits_open(struct commits *c, struct show *s,
 		  const char *const *words, struct err *e)
 {
-	*c = (struct commits){ .s = s };
+	*c = (struct commits){ .s = s, .shard = c->shard };
 	cmd_catch_signals(&s->cmd);
 	bool ok = choose_words(c, words, e) &&
 		  calibrations_load(s->db, &c->known, e) &&
@@ -155,6 +155,10 @@ static bool is_case(const struct commits *c, const struct piece *p)
 	bool found = !c->cases;
 
 	buf_printf(&name, "%s/%s", p->area, p->name);
+	if (!res_shard_has(&c->shard, name.data)) {
+		buf_fini(&name);
+		return false;
+	}
 	for (const char *const *k = c->cases; k && *k && !found; k++)
 		found = !strcmp(*k, name.data);
 	buf_fini(&name);
@@ -178,7 +182,8 @@ static bool load_side(const struct commits *c, struct series *x, size_t i,
 		if (is_case(c, &k->pieces.v[j]))
 			k->pieces.v[n++] = k->pieces.v[j];
 	k->pieces.n = n;
-	return n || err_set(e, ERR_INPUT, "%s measures no %s in %s",
+	return n || c->shard.count ||
+	       err_set(e, ERR_INPUT, "%s measures no %s in %s",
 			    c->words[0], c->cases[0], k->tree.name);
 }
 
@@ -191,6 +196,7 @@ bool commits_measure(const struct commits *c, struct series *x,
 		vec_push(&side, k[i]->side);
 	x->s = c->s;
 	x->argv = c->words;
+	x->shard = &c->shard;
 	x->side = side.v;
 	x->n_sides = n;
 	x->foreign = true;

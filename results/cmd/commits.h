@@ -14,12 +14,13 @@ struct commits {
 	struct trees trees;
 	const char *const *words; /* the command; its program is looked up in each tree */
 	const char *const *cases; /* only these, up to NULL; NULL: all it measures */
+	struct res_shard shard; /* of the cases; count 0: all of them */
 	struct calibrations known;
 	wordexp_t stored; /* the words, if the database had them */
 };
 
 /*
- * `words`: a command whose program every tree has (build/rel/NAME, or NAME
+ * c->shard is the caller's, else zero.  `words`: a command whose program every tree has (build/rel/NAME, or NAME
  * alone), or cases, AREA/NAME, for the command of the newest run that has them.
  */
 bool commits_open(struct commits *c, struct show *s,

@@ -50,6 +50,14 @@ bool import_find(struct res_import *im, const char *table,
 		 const struct import_fixed *fixed, const char *const *column,
 		 const json_t *row, int64_t *id);
 
+/* Takes the lines of an export one by one, in their order. */
+struct res_import *import_new(struct res_db *db, struct err *e);
+bool import_line(struct res_import *im, const char *line, size_t len,
+		 struct err *e);
+/* Commits (ok) or drops everything and frees; tells what was added. */
+bool import_end(struct res_import *im, bool ok, int64_t *runs, int64_t *known,
+		struct err *e);
+
 /* ------------------------------------------------------ import_tunes.c -- */
 
 /* A check is taken once of each run. */

@@ -17,6 +17,17 @@
 
 /* ------------------------------------------------------------ identity -- */
 
+/* " 2/7" behind the name of a shard's series, "" of others. */
+static void shard_suffix(const struct series *x, char out[RES_SHARD_TEXT])
+{
+	*out = 0;
+	if (x->shard && x->shard->count) {
+		char text[RES_SHARD_TEXT];
+		res_shard_print(x->shard, NULL, text);
+		snprintf(out, RES_SHARD_TEXT, " %.*s", RES_SHARD_TEXT - 2, text);
+	}
+}
+
 static bool add_program(struct buf *b, const char *path, struct err *e)
 {
 	struct buf bytes = { 0 };
@@ -82,22 +93,25 @@ static bool count_all(struct series *x, size_t *n, struct err *e)
 /* The newest of this key, if it lacks processes; else the next number. */
 static bool choose_name(struct series *x, size_t *done, struct err *e)
 {
-	char key[RES_IDENTITY];
+	char key[RES_IDENTITY], suffix[RES_SHARD_TEXT];
 	int64_t number;
 
+	shard_suffix(x, suffix);
 	if (!series_key(x, key, e) ||
 	    !res_query_int(x->s->db, &number, e, "SELECT max(CAST(substr("
 			   "series, length(?1) + 2) AS INTEGER)) FROM runs "
 			   "WHERE substr(series, 1, length(?1) + 1) = ?1 || "
-			   "'.'", "t", key))
+			   "'.' AND (CASE WHEN instr(series, ' ') THEN substr("
+			   "series, instr(series, ' ')) ELSE '' END) = ?2",
+			   "tt", key, suffix))
 		return false;
-	snprintf(x->name, sizeof(x->name), "%s.%lld", key,
-		 (long long)(number ? number : 1));
+	snprintf(x->name, sizeof(x->name), "%s.%lld%s", key,
+		 (long long)(number ? number : 1), suffix);
 	if (!count_all(x, done, e))
 		return false;
 	if (*done >= x->processes * x->n_sides && number && !x->recalls) {
-		snprintf(x->name, sizeof(x->name), "%s.%lld", key,
-			 (long long)number + 1);
+		snprintf(x->name, sizeof(x->name), "%s.%lld%s", key,
+			 (long long)number + 1, suffix);
 		*done = 0;
 	}
 	return true;
@@ -109,12 +123,16 @@ static bool run_process(const struct series *x, const struct series_side *side,
 			const char *db, const char *log, struct err *e)
 {
 	const char *const *argv = side->argv ? side->argv : x->argv;
-	struct buf set[3] = { 0 };
+	char shard[RES_SHARD_TEXT];
+	struct buf set[4] = { 0 };
 	VEC(const char *) words = { 0 };
 
 	buf_printf(&set[0], "T0_DB=%s", db);
 	buf_printf(&set[1], "%s=%s", RES_SERIES, x->name);
 	buf_printf(&set[2], "%s=%s", RES_SIDE, side->name);
+	/* Not what this process was told: a series may be a shard's or not. */
+	shard_suffix(x, shard);
+	buf_printf(&set[3], "%s=%s", RES_SHARD, *shard ? shard + 1 : "");
 	for (size_t i = 0; i < ARRAY_SIZE(set); i++)
 		vec_push(&words, set[i].data);
 	for (const char *const *s = side->set; s && *s; s++)

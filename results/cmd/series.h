@@ -25,11 +25,12 @@ struct series {
 	size_t processes;  /* a side */
 	bool foreign;	   /* builds whose schema may be older than this one's */
 	const char *label; /* series of another label are others; NULL: none */
+	const struct res_shard *shard; /* of the processes' work; NULL: the whole */
 	bool recalls;	   /* one that is complete is taken as it is */
 	uint64_t until_ns; /* stop then (time_mono_ns()); 0: never */
 	/* Results. */
 	const struct series_side *failed; /* whose process failed; else NULL */
-	char name[RES_IDENTITY + 24];
+	char name[RES_IDENTITY + 24 + RES_SHARD_TEXT];
 	const char *db_path; /* private */
 };
 

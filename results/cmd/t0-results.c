@@ -186,7 +186,9 @@ static const struct cmd_spec commands[] = {
 	{ "import", "FILE...", "take the lines of exports", res_cmd_import, 1,
 	  1000, QUIET, .hook = &adds },
 	{ "merge", "FILE.db...", "take the rows of other databases",
-	  res_cmd_merge, 1, 1000, QUIET, .hook = &adds },
+	  res_cmd_merge, 1, 1000, QUIET, .hook = &adds,
+	  .notes = "Once all shards of a work are there (--shard I/N), one run "
+		   "is made of them; until then they stay as they are." },
 	{ "prune", "[RUN...]", "drop runs", res_cmd_prune, 0, 1000, SHOWS,
 	  .hook = &changes },
 	{ 0 },
@@ -226,6 +228,10 @@ static const struct cli_opt options[] = {
 	  "what builds a tree, in a shell there (default: make m=rel all)" },
 	{ "keep", 0, CLI_FLAG, &s.o.keep, NULL,
 	  "keep the trees in the cache ($XDG_CACHE_HOME/t0/trees)" },
+	CLI_OF("bench-commits"),
+	{ "shard", 0, CLI_STR, &s.o.shard, "I/N", RES_SHARD_HELP "; it deals "
+	  "cases, never commits, so that what is compared was measured on one "
+	  "machine in one run" },
 	CLI_OF("bench calibrate bench-commits bisect experiment"),
 	{ "processes", 'p', CLI_INT, &s.o.processes, "N",
 	  "fresh processes of each build (20); calibrate: of a pool (300)" },

@@ -212,6 +212,35 @@ bool res_is_same_algorithm(const char *a, const char *b);
 bool res_host_self(struct res_db *db, int64_t *id, struct err *e);
 bool res_build_self(struct res_db *db, int64_t *id, struct err *e);
 
+/* ------------------------------------------------------------- shard.c -- */
+
+/*
+ * One of N parts of a work, as --shard I/N or this variable of the environment
+ * says.  Each piece of the work is dealt by what it is ("cost/v_add_f32"), never
+ * by its place in a list: for any N every piece is in one shard, whichever
+ * machine looks, and a shard may have none.
+ *
+ * The run of a shard says so in its inputs, "shard":"I/N:LABEL#HASH"; a merge of
+ * all N makes one run of them (`t0-results merge`).  Works that are done more
+ * than once by one build are told apart by the label.
+ */
+#define RES_SHARD "T0_SHARD"
+enum { RES_SHARDS = 65536, RES_SHARD_LABEL = 40, RES_SHARD_TEXT = 96 };
+struct res_shard {
+	unsigned index, count; /* index from 1; count 0: the whole work */
+	char label[RES_SHARD_LABEL];
+};
+#define RES_SHARD_HELP \
+	"only part I of N of the work, for t0-results merge (default: $T0_SHARD)"
+/* `text`, else the environment; neither, or "": the whole. */
+bool res_shard_parse(const char *text, struct res_shard *s, struct err *e);
+bool res_shard_has(const struct res_shard *s, const char *content);
+void res_shard_print(const struct res_shard *s, const char *work,
+		     char out[RES_SHARD_TEXT]);
+/* The inputs of a run of this shard, as they are stored. */
+void res_shard_inputs(struct buf *out, const char *inputs,
+		      const struct res_shard *s, const char *work);
+
 /* -------------------------------------------------------------- runs.c -- */
 
 /* What a run starts from.  Zero-initialise. */
@@ -224,6 +253,9 @@ struct res_start {
 	int64_t host, build;
 	int64_t device; /* 0 = ran on no GPU */
 	uint64_t seed;	/* kept as the signed integer of the same 64 bits */
+	const struct res_shard *shard; /* NULL, or of none: the whole */
+	const char *work; /* of a shard: what `inputs` do not say of the whole;
+			   * NULL: they say it all */
 };
 
 /*

@@ -51,9 +51,12 @@ bool res_uuid(char out[33], struct err *e)
 	return true;
 }
 
-static const char *inputs_of(const struct res_start *s)
+static struct buf inputs_of(const struct res_start *s)
 {
-	return s->inputs ? s->inputs : "{}";
+	struct buf b = { 0 };
+
+	res_shard_inputs(&b, s->inputs ? s->inputs : "{}", s->shard, s->work);
+	return b;
 }
 
 /* How busy the host was: processes that ran or wanted to, of the last minute. */
@@ -76,16 +79,17 @@ bool res_run_begin(struct res_db *db, const struct res_start *s, int64_t *run,
 		return false;
 	res_owner_self(owner, sizeof(owner));
 	conditions_now(conditions, sizeof(conditions));
-	struct buf argv = command_line(s);
+	struct buf argv = command_line(s), inputs = inputs_of(s);
 	bool ok = res_exec(db, e,
 		"INSERT INTO runs(uuid, host, device, build, tool, argv, "
 		"inputs, conditions, seed, start_ns, state, owner, series, "
 		"side) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'running', ?, ?, ?)",
 		"tkkkssttiittt", uuid, s->host, s->device, s->build, s->tool,
-		argv.data, inputs_of(s), conditions, (int64_t)s->seed,
+		argv.data, inputs.data, conditions, (int64_t)s->seed,
 		(int64_t)time_wall_ns(), owner, getenv(RES_SERIES),
 		getenv(RES_SIDE));
 	buf_fini(&argv);
+	buf_fini(&inputs);
 	int64_t id = sqlite3_last_insert_rowid(db->sq);
 	if (!res_write_end(db, ok, e) || !res_batch_commit(db, e))
 		return err_wrap(e, "beginning a run");
@@ -96,9 +100,10 @@ bool res_run_begin(struct res_db *db, const struct res_start *s, int64_t *run,
 static bool take_over(struct res_db *db, const struct res_start *s,
 		      int64_t *run, struct err *e)
 {
+	struct buf inputs = inputs_of(s);
 	char owner[160];
 
-	if (!res_query_int(db, run, e,
+	bool ok = res_query_int(db, run, e,
 			   "SELECT id FROM (SELECT id, state FROM runs "
 			   "WHERE tool = ? AND host = ? AND device IS ? "
 			   "AND build = ? AND inputs = ? "
@@ -107,10 +112,10 @@ static bool take_over(struct res_db *db, const struct res_start *s,
 			   "ORDER BY id DESC LIMIT 1) "
 			   "WHERE state IN('running', 'interrupted')",
 			   "skkkstt", s->tool, s->host, s->device, s->build,
-			   inputs_of(s), getenv(RES_SERIES), getenv(RES_SIDE)))
-		return false;
-	if (!*run)
-		return true;
+			   inputs.data, getenv(RES_SERIES), getenv(RES_SIDE));
+	buf_fini(&inputs);
+	if (!ok || !*run)
+		return ok;
 	res_owner_self(owner, sizeof(owner));
 	return res_exec(db, e,
 			"UPDATE runs SET state = 'running', end_ns = NULL, "
