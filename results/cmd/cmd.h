@@ -363,6 +363,11 @@ bool res_cmd_export(struct cmd *c, struct err *e);
 bool res_cmd_import(struct cmd *c, struct err *e);
 bool res_cmd_merge(struct cmd *c, struct err *e);
 
+/* --------------------------------------------------- cmd_push.c ---- */
+
+bool res_cmd_push(struct cmd *c, struct err *e);
+bool res_cmd_pull(struct cmd *c, struct err *e);
+
 /* --------------------------------------- cmd_plot.c, cmd_report.c ---- */
 
 /*

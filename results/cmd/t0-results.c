@@ -189,6 +189,13 @@ static const struct cmd_spec commands[] = {
 	  res_cmd_merge, 1, 1000, QUIET, .hook = &adds,
 	  .notes = "Once all shards of a work are there (--shard I/N), one run "
 		   "is made of them; until then they stay as they are." },
+	{ "push", "URL", "all rows into a shared store", res_cmd_push, 1, 1,
+	  QUIET, .hook = &reads,
+	  .notes = "URL is PostgreSQL's, as postgresql://host/database; the "
+		   "library libpq5 must be there.  Rows that the store has are "
+		   "not added again; where a connection is lost it goes on." },
+	{ "pull", "URL", "take the rows of a shared store", res_cmd_pull, 1, 1,
+	  QUIET, .hook = &adds },
 	{ "prune", "[RUN...]", "drop runs", res_cmd_prune, 0, 1000, SHOWS,
 	  .hook = &changes },
 	{ 0 },
