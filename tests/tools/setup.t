@@ -156,7 +156,7 @@ ok 'before any compiler runs' sh -c "! grep -q header '$tmp/err'"
 is "$(cat "$tmp/log")" '' 'and installs nothing'
 
 setup 2 'an unknown level is refused' tset
-has "$tmp/err" 'got "tset", wanted a level: build, test, deb, install or wheel' 'with a reason'
+has "$tmp/err" 'got "tset", wanted a level: build, test, deb, install, wheel or slurm' 'with a reason'
 
 # A target builds every tool that its commands name: make alone built all before.
 awk '
