@@ -147,7 +147,7 @@ bool res_cmd_push(struct cmd *c, struct err *e)
 	struct push p = { .s = (struct show *)c };
 
 	p.store = store_open(c->argv[0], e);
-	bool ok = p.store && res_export(p.s->db, put_line, &p, e) &&
+	bool ok = p.store && res_export(p.s->db, false, put_line, &p, e) &&
 		  send_batch(&p, e);
 	store_close(p.store);
 	buf_fini(&p.batch);
