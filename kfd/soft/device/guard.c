@@ -151,11 +151,13 @@ bool kfd_soft_sigaction(int sig, const struct sigaction *new,
 bool soft_guarded(const struct soft_card *c, void (*fn)(void *arg), void *arg,
 		  struct soft_lost *lost)
 {
-	struct guard *outer = guard, g = { .card = c, .lost = lost };
+	struct guard *outer = guard, g; /* `back` is large */
 	/* Waves have rounding modes of their own; they leave the x87 alone,
 	 * whose state takes long to read. */
 	const unsigned fp = _mm_getcsr();
 
+	g.card = c;
+	g.lost = lost;
 	if (sigsetjmp(g.back, 0)) {
 		guard = outer;
 		_mm_setcsr(fp);
