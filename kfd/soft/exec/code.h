@@ -24,12 +24,14 @@ struct soft_node {
 	uint32_t n_entries; /* executed so often, and not the one before it */
 	int n_vgprs;		    /* the highest VGPR it names, plus 1 */
 	bool sound;		    /* an instruction that is executed */
+	uint8_t n_scattered; /* a move whose lanes were no line so often */
 	bool branches; /* looks at or moves the PC, or ends the wave */
 };
 
 struct soft_chunk;
 
 #define SOFT_RECENT 4 /* mappings */
+#define SOFT_SCATTERED 64 /* then host code no longer expects a line */
 
 /* Where lines of 128, 256, 512 and 1024 bytes begin: n[] bytes from va on. */
 #define SOFT_LINE_SIZES 4
@@ -52,6 +54,7 @@ struct soft_code_cache {
 	unsigned n_lines; /* microops that were given one */
 	unsigned n_found;
 	bool stale;
+	bool again; /* the superblock that ran is to be translated anew */
 	enum soft_form most;
 };
 

@@ -52,7 +52,7 @@ void soft_code_cache_reset(struct soft_code_cache *c)
 	c->n_used = 0;
 	c->n_in_chunk = 0;
 	c->cur = NULL;
-	c->stale = false;
+	c->stale = c->again = false;
 }
 
 void soft_code_cache_free(struct soft_code_cache *c)
@@ -398,6 +398,21 @@ static void run_watched(struct soft_wave *w, struct soft_code_cache *c,
 		soft_trap_enter(w, w->pc, 0);
 }
 
+/* The superblock of n; returns the node of its last instruction. */
+static inline struct soft_node *run_superblock(struct soft_wave *w,
+					       struct soft_code_cache *c,
+					       struct soft_node *n)
+{
+	struct soft_node *last = soft_superblock_run(n->fast, w, c);
+
+	if (__builtin_expect(c->again, 0)) {
+		n->fast = NULL;
+		n->n_entries = SOFT_HOT_AFTER - 1;
+		c->again = false;
+	}
+	return last;
+}
+
 static bool is_conditional(const struct isa_inst *in)
 {
 	return in->op >= ISA_s_cbranch_scc0 && in->op <= ISA_s_cbranch_execnz;
@@ -462,7 +477,7 @@ void soft_wave_run(struct soft_wave *w, uint64_t max_insts)
 		if (seen) {
 			run_seen(w, c, n, watched);
 		} else if (soft_superblock_fits(n->fast, w, max_insts)) {
-			n = soft_superblock_run(n->fast, w, c);
+			n = run_superblock(w, c, n);
 			fast = true;
 		} else if (whole && n->fast && n->fast->n_insts > max_insts) {
 			break;

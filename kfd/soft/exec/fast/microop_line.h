@@ -126,6 +126,16 @@ static inline void copy_line(bool store, uint8_t *p, uint32_t *data)
 typedef uint8_t *line_fn(struct soft_wave *w, const struct soft_microop *m,
 			 const uint32_t *off, uint32_t bytes);
 
+/* So often that host code had better leave it alone. */
+static inline void count_scattered(struct soft_wave *w,
+				   const struct soft_microop *m)
+{
+	struct soft_node *n = (struct soft_node *)m->u;
+
+	if (++n->n_scattered == SOFT_SCATTERED)
+		w->group->code->again = true;
+}
+
 /* Of more than a dword; it has locals in memory. */
 static __attribute__((noinline)) void
 move_wide_line(const struct soft_microop *m, const uintptr_t *base, uint8_t *p)
@@ -150,9 +160,12 @@ move_line(struct soft_wave *w, const struct soft_microop *m,
 	uint8_t *p;
 
 	/* In LDS more than a dword is mostly part of a matrix. */
-	if ((where == line_lds && !m->mods[2]) || w->s[ISA_R_EXEC_LO] != ~0u)
+	if ((where == line_lds && !m->mods[2]) || where == line_nowhere ||
+	    w->s[ISA_R_EXEC_LO] != ~0u || soft_is_scattered(m))
 		return false;
 	step = line_step(m, off);
+	if (!step)
+		count_scattered(w, m);
 	p = step ? where(w, m, off, step * SOFT_LANES) : NULL;
 	if (!p)
 		return false;

@@ -15,7 +15,8 @@ static enum where place_of(const struct soft_microop *m)
 {
 	const struct soft_mem_microops *f = soft_simd_v4.mem;
 
-	return m->fn == f->move[SOFT_AT_SADDR][0] ? SADDR :
+	return soft_is_scattered(m)		  ? NOT :
+	       m->fn == f->move[SOFT_AT_SADDR][0] ? SADDR :
 	       m->fn == f->move[SOFT_AT_VADDR][0] ? VADDR :
 	       m->fn == f->move[SOFT_AT_LDS][0]	  ? LDS :
 						    NOT;

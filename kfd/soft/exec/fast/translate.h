@@ -202,6 +202,12 @@ static inline struct soft_line *soft_line_of(struct soft_code_cache *c,
 		       [m->mask_out % SOFT_LINES];
 }
 
+/* Were its lanes no line, time and again? */
+static inline bool soft_is_scattered(const struct soft_microop *m)
+{
+	return ((const struct soft_node *)m->u)->n_scattered >= SOFT_SCATTERED;
+}
+
 /* microop_mem_simd.c and microop_move_simd.c. */
 struct soft_mem_microops {
 	/* mods[0] dwords at SGPR pair c plus imm plus SGPR mask_in, to d. */
