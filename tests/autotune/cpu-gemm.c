@@ -475,6 +475,79 @@ static void refused(void)
 	}
 }
 
+static void level_config(struct problem *p, unsigned level,
+			 struct cpu_gemm_config *c)
+{
+	setenv("T0_HOST_SIMD", "v4", 1);
+	cpu_gemm_default(&p->g, c);
+	unsetenv("T0_HOST_SIMD");
+	c->path = CPU_GEMM_NORMAL;
+	c->level = (uint8_t)level;
+	c->rows = c->vecs = 2;
+	p->rounds = level == CPU_LEVEL_BF16;
+	p->g.a_as = p->rounds ? CPU_GEMM_BF16 : CPU_GEMM_F32;
+	p->g.config = c;
+}
+
+/*
+ * Operands of all sizes, and sums of which almost nothing is left: the error is
+ * within what rounding each product explains.
+ */
+static void ranges(unsigned level)
+{
+	struct cpu_gemm_config c;
+	struct problem p;
+
+	problem_init(&p, 30, 40, 200, CPU_GEMM_F32, true, 1, 0);
+	level_config(&p, level, &c);
+	for (size_t i = 0; i < 30; i++)
+		for (size_t k = 0; k < 200; k++) {
+			float *a = p.a + i * p.g.lda + k;
+			*a = k % 2 ? -a[-1] :
+				     ldexpf(*a, (int)below(81) - 40);
+		}
+	for (size_t j = 0; j < 40; j++)
+		for (size_t k = 1; k < 200; k += 2) {
+			float *b = (float *)p.b + j * p.g.ldb + k;
+			*b = b[-1] * (1 + (float)below(2) * 0x1p-20f);
+			p.wide[j * 200 + k] = *b;
+		}
+	run(&p, 2);
+	double w = worst(&p);
+	ok(w <= 1, "%s: wide ranges and cancellation: %.2g bounds",
+	   cpu_gemm_unit(level), w);
+	problem_fini(&p);
+}
+
+/* Values below 2^-126 count, but for AVX-512 BF16, where they are 0. */
+static void denormals(unsigned level)
+{
+	struct cpu_gemm_config c;
+	size_t zeros = 0;
+	struct problem p;
+
+	problem_init(&p, 30, 40, 200, CPU_GEMM_F32, true, 1, 0);
+	level_config(&p, level, &c);
+	for (size_t i = 0; i < 30 * p.g.lda && i < 29 * p.g.lda + 200; i++)
+		p.a[i] = ldexpf(p.a[i], -135);
+	for (size_t i = 0; i < 40; i++)
+		for (size_t k = 0; k < 200; k++) {
+			float *b = (float *)p.b + i * p.g.ldb + k;
+			*b = ldexpf(*b, 60);
+			p.wide[i * 200 + k] = *b;
+		}
+	run(&p, 2);
+	for (size_t i = 0; i < 30; i++)
+		for (size_t j = 0; j < 40; j++)
+			zeros += p.c[i * p.g.ldc + j] == 0;
+	if (level == CPU_LEVEL_BF16)
+		is_u64(zeros, 30 * 40, "AVX-512 BF16: denormals are 0");
+	else
+		ok(worst(&p) <= 1, "%s: denormals count: %.2g bounds",
+		   cpu_gemm_unit(level), worst(&p));
+	problem_fini(&p);
+}
+
 /* Which unit a product is done with, and by what T0_HOST_SIMD lets it. */
 static void test_names(void)
 {
@@ -500,7 +573,8 @@ static void test_names(void)
 	ok(c.level != CPU_LEVEL_BF16, "A that must stay as it is, does");
 	c.level = CPU_LEVEL_BF16;
 	const char *why;
-	ok(!cpu_gemm_legal(&g, &c, &why), "and may not be rounded: %s", why);
+	bool legal = cpu_gemm_legal(&g, &c, &why);
+	ok(!legal, "and may not be rounded: %s", why ? why : "nothing");
 }
 
 static void test_bf16(void)
@@ -538,6 +612,11 @@ int main(void)
 	} else {
 		skip("no AMX here: none of its tiles was tried");
 	}
+	for (unsigned level = 2; level <= CPU_LEVEL_BF16; level++)
+		if (level != CPU_LEVEL_AMX && cpu_gemm_has(level)) {
+			ranges(level);
+			denormals(level);
+		}
 	if (cpu_gemm_has(CPU_LEVEL_BF16))
 		test_bf16();
 	else
