@@ -21,12 +21,23 @@ const struct cpu_gemm_kernels *cpu_gemm_kernels(unsigned level)
 			    &cpu_gemm_kernels_v2;
 }
 
+/* Asked once, too: of a hypervisor, and for every product. */
 bool cpu_has_avx_vnni(void)
 {
+	enum { UNKNOWN, NO, YES };
+	static _Atomic int known;
+	int has = atomic_load_explicit(&known, memory_order_relaxed);
 	unsigned a, b, c, d;
 
-	return cpu_level("") >= 3 && __get_cpuid_count(7, 1, &a, &b, &c, &d) &&
-	       a >> 4 & 1;
+	if (has == UNKNOWN) {
+		has = cpu_level("") >= 3 &&
+				      __get_cpuid_count(7, 1, &a, &b, &c, &d) &&
+				      a >> 4 & 1 ?
+			      YES :
+			      NO;
+		atomic_store_explicit(&known, has, memory_order_relaxed);
+	}
+	return has == YES;
 }
 
 static bool has_wide_vnni(void)
