@@ -9,6 +9,7 @@
 
 /* --------------------------------------------------------- report.c ---- */
 
+struct published_error;
 struct tune_report {
 	enum table_format format;
 	FILE *out;
@@ -16,6 +17,8 @@ struct tune_report {
 	bool explain;	/* of every winner: its pipes and stalls */
 	const char *db; /* for the simulator's error; NULL: not looked at */
 	const struct cost_model *costs;
+	/* How far simulated times are off; tune_report()'s own. */
+	const struct published_error *error;
 };
 
 /* The table, and below it, as text, what its numbers mean. */
@@ -101,9 +104,12 @@ double published_tflops(enum published_system s, const struct tune_problem *p);
 /* The best of both Triton rows. */
 double published_triton(const struct tune_problem *p);
 
-/* Mean error of predictions, as a share of what was published. */
+/*
+ * Mean error of predictions, as a share of what was published; and the range of
+ * published over predicted that holds 80 % of the rows.
+ */
 struct published_error {
-	double mean, worst;
+	double mean, worst, least, most;
 	int rows;
 	char source[96];
 };

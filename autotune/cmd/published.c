@@ -44,23 +44,40 @@ double published_triton(const struct tune_problem *p)
 
 /* ---- the simulator's error ---- */
 
-static void take_error(struct published_error *x, double error)
+enum { ROWS_MOST = 4096 };
+
+struct ratios {
+	double v[ROWS_MOST]; /* [n] published over simulated */
+	size_t n;
+};
+
+static void take_ratio(struct ratios *r, double ratio)
 {
-	x->mean += error;
-	x->worst = fmax(x->worst, error);
-	x->rows++;
+	if (r->n < ROWS_MOST && ratio > 0)
+		r->v[r->n++] = ratio;
+}
+
+static void sum_up(struct ratios *r, struct published_error *out)
+{
+	out->rows = (int)r->n;
+	for (size_t i = 0; i < r->n; i++) {
+		const double error = fabs(1 / r->v[i] - 1);
+
+		out->mean += error / (double)r->n;
+		out->worst = fmax(out->worst, error);
+	}
+	sim_spread(r->v, r->n, &out->least, &out->most);
 }
 
 /* Matrix products whose source was left out; results.h, area "predict". */
-static bool of_database(struct res_db *db, struct published_error *out,
-			struct err *e)
+static bool of_database(struct res_db *db, struct ratios *out, struct err *e)
 {
 	struct table t;
 	bool ok;
 
-	table_init(&t, "#error");
+	table_init(&t, "#ratio");
 	ok = res_query(db, &t, 0, e,
-		       "SELECT abs(p.value / x.value - 1) FROM v_results x "
+		       "SELECT x.value / p.value FROM v_results x "
 		       "JOIN v_results p ON p.run = x.run AND "
 		       "p.case_id = x.case_id AND p.metric = 'predicted' "
 		       "WHERE x.metric = 'reference' AND x.area = 'predict' "
@@ -70,9 +87,7 @@ static bool of_database(struct res_db *db, struct published_error *out,
 		       "(SELECT max(run) FROM v_results WHERE area = 'predict' "
 		       "AND params LIKE '%left_out%')", "");
 	for (int i = 0; ok && i < t.n_rows; i++)
-		take_error(out, strtod(t.row[i][0], NULL));
-	snprintf(out->source, sizeof(out->source), "t0-sim validate, "
-		 "each source left out");
+		take_ratio(out, strtod(t.row[i][0], NULL));
 	table_fini(&t);
 	return ok;
 }
@@ -92,8 +107,8 @@ static bool simulate_row(const struct row *r, const struct cost_model *m,
 	return true;
 }
 
-static bool simulate_rows(const struct cost_model *m,
-			  struct published_error *out, struct err *e)
+static bool simulate_rows(const struct cost_model *m, struct ratios *out,
+			  struct err *e)
 {
 	double want, got;
 
@@ -102,7 +117,7 @@ static bool simulate_rows(const struct cost_model *m,
 			continue;
 		if (!simulate_row(&rows[i], m, &want, &got, e))
 			return false;
-		take_error(out, fabs(got / want - 1));
+		take_ratio(out, want / got);
 	}
 	return true;
 }
@@ -110,17 +125,21 @@ static bool simulate_rows(const struct cost_model *m,
 bool published_error(struct res_db *db, const struct cost_model *m,
 		     struct published_error *out, struct err *e)
 {
+	struct ratios *r = xcalloc(1, sizeof(*r));
+	bool ok = !db || of_database(db, r, e), stored = r->n > 0;
+
 	*out = (struct published_error){ 0 };
-	if (db && !of_database(db, out, e))
-		return false;
-	bool stored = out->rows > 0;
-	if (!stored && !simulate_rows(m, out, e))
-		return false;
-	if (!stored)
+	ok = ok && (stored || simulate_rows(m, r, e));
+	if (ok)
+		sum_up(r, out);
+	if (stored)
+		snprintf(out->source, sizeof(out->source), "t0-sim validate, "
+			 "each source left out");
+	else
 		snprintf(out->source, sizeof(out->source), "Triton 128x128x32, "
 			 "%d published sizes", out->rows);
-	out->mean /= out->rows ? out->rows : 1;
-	return true;
+	free(r);
+	return ok;
 }
 
 /* ---- rows of the database ---- */

@@ -30,13 +30,30 @@ static void set_number(struct table *t, int col, double v, int digits)
 enum {
 	SHAPE, OP, CACHES, TIME, TFLOPS, PEAK, CALLED, ROCBLAS, TRITON, T0_GPU,
 	CONFIG, LO, HI, SAMPLES, LIMIT, SECOND, BEHIND, ORIGIN, VERDICT, BOUND,
-	CLOCK, TRIED, SPACE,
+	CLOCK, TRIED, SPACE, RATE_LO, RATE_HI,
 };
 #define COLUMNS                                                             \
 	"shape,op,caches,#time_us,#TFLOPS,#peak_percent,#launched_TFLOPS,"  \
 	"#rocBLAS,#Triton,#T0_GPU,best,#lo_us,#hi_us,#samples,limit,"       \
 	"runner_up,#behind_percent,origin,verdict,#bound_us,#clock_MHz,"    \
-	"#simulated,#space"
+	"#simulated,#space,#lo_TFLOPS,#hi_TFLOPS"
+
+/* Measured ones have an interval; what is simulated may be off so far. */
+static void set_range(struct table *t, const struct tune_report *r,
+		      const struct tune_outcome *o)
+{
+	const double flop = tune_flop(&o->problem) / 1e12;
+	double lo = o->lo_s, hi = o->hi_s;
+
+	if (o->origin == RES_SIMULATED && r->error) {
+		lo = o->time_s * r->error->least;
+		hi = o->time_s * r->error->most;
+	}
+	set_number(t, LO, lo * 1e6, 2);
+	set_number(t, HI, hi * 1e6, 2);
+	set_number(t, RATE_LO, flop / hi, 2);
+	set_number(t, RATE_HI, flop / lo, 2);
+}
 
 static void found_row(struct table *t, const struct tune_report *r,
 		      const struct tune_outcome *o)
@@ -51,8 +68,7 @@ static void found_row(struct table *t, const struct tune_report *r,
 	       1);
 	set_number(t, CALLED, flop / (o->time_s + launch), 2);
 	table_cell(t, CONFIG, "%s", o->config);
-	set_number(t, LO, o->lo_s * 1e6, 2);
-	set_number(t, HI, o->hi_s * 1e6, 2);
+	set_range(t, r, o);
 	table_cell(t, SAMPLES, "%lld", (long long)o->samples);
 	table_cell(t, LIMIT, "%s", o->limit);
 	if (*o->second) {
@@ -111,12 +127,12 @@ static bool print_text(const struct table *all, const struct tune_report *r,
 		       struct err *e)
 {
 	static const int speed[] = { SHAPE, OP, CACHES, TIME, LO, HI, TFLOPS,
-				     PEAK, CALLED, ROCBLAS, TRITON, T0_GPU,
-				     ORIGIN, VERDICT };
+				     RATE_LO, RATE_HI, PEAK, CALLED, ROCBLAS,
+				     TRITON, T0_GPU, ORIGIN, VERDICT };
 	static const int what[] = { SHAPE, CONFIG, SECOND, BEHIND, LIMIT,
 				    TRIED, SPACE };
 
-	if (!print_columns(all, "shape,op,caches,#us,#lo,#hi,#TFLOPS,"
+	if (!print_columns(all, "shape,op,caches,#us,#lo,#hi,#TFLOPS,#from,#to,"
 			   "#% of peak,#launched,#rocBLAS,#Triton,#T0-GPU,"
 			   "origin,verdict",
 			   speed, ARRAY_SIZE(speed), r, e))
@@ -128,20 +144,15 @@ static bool print_text(const struct table *all, const struct tune_report *r,
 
 /* ---- notes ---- */
 
-static bool note_error(const struct tune_report *r, struct err *e)
+static void note_error(const struct tune_report *r)
 {
-	struct published_error x;
-	struct res_db *db = r->db ? res_open(r->db, RES_READ, e) : NULL;
+	const struct published_error *x = r->error;
 
-	if (r->db && !db)
-		return false;
-	bool ok = published_error(db, r->costs, &x, e);
-	res_close(db);
-	if (ok)
-		fprintf(r->out, "\nThe simulator is off by %.1f %% in the mean "
-			"and %.1f %% at worst (%s, %d rows).\n", 100 * x.mean,
-			100 * x.worst, x.source, x.rows);
-	return ok;
+	fprintf(r->out, "\nThe simulator is off by %.1f %% in the mean and %.1f "
+		"%% at worst (%s, %d rows);\nlo, hi, from and to are where 80 %% "
+		"of those lie: %.2f to %.2f of what is simulated.\n",
+		100 * x->mean, 100 * x->worst, x->source, x->rows, x->least,
+		x->most);
 }
 
 static void note_behind(const struct tune_report *r,
@@ -165,14 +176,10 @@ static void note_behind(const struct tune_report *r,
 	}
 }
 
-static bool print_notes(const struct tune_report *r,
-			const struct tune_outcome *o, size_t n, struct err *e)
+static void print_notes(const struct tune_report *r,
+			const struct tune_outcome *o, size_t n)
 {
-	bool simulated = false;
-
-	for (size_t i = 0; i < n; i++)
-		simulated |= o[i].found && o[i].origin == RES_SIMULATED;
-	if (simulated) {
+	if (r->error) {
 		fprintf(r->out, "\nSimulated times are those of the kernels at "
 			"%.0f MHz, less the more of the time the card is busy, "
 			"down to %.0f MHz; `launched' "
@@ -183,11 +190,9 @@ static bool print_notes(const struct tune_report *r,
 			cost_value(r->costs, COST_CLOCK_SHORT),
 			cost_value(r->costs, COST_CLOCK),
 			cost_value(r->costs, COST_LAUNCH));
-		if (!note_error(r, e))
-			return false;
+		note_error(r);
 	}
 	note_behind(r, o, n);
-	return true;
 }
 
 /* ---- why the winner wins ---- */
@@ -222,12 +227,35 @@ static bool explain_winner(const struct tune_report *r,
 	return ok;
 }
 
-bool tune_report(const struct tune_report *r, const struct tune_outcome *o,
+/* How far it is off, if anything of it is simulated. */
+static bool find_error(const struct tune_report *r,
+		       const struct tune_outcome *o, size_t n,
+		       struct published_error *x, bool *any, struct err *e)
+{
+	struct res_db *db;
+
+	*any = false;
+	for (size_t i = 0; i < n; i++)
+		*any |= o[i].found && o[i].origin == RES_SIMULATED;
+	if (!*any)
+		return true;
+	db = r->db ? res_open(r->db, RES_READ, e) : NULL;
+	bool ok = (!r->db || db) && published_error(db, r->costs, x, e);
+	res_close(db);
+	return ok;
+}
+
+bool tune_report(const struct tune_report *how, const struct tune_outcome *o,
 		 size_t n, struct err *e)
 {
+	struct tune_report with = *how, *r = &with;
+	struct published_error error;
 	struct table t;
-	bool ok;
+	bool ok, any;
 
+	if (!find_error(r, o, n, &error, &any, e))
+		return false;
+	r->error = any ? &error : NULL;
 	table_init(&t, COLUMNS);
 	for (size_t i = 0; i < n; i++)
 		add_row(&t, r, &o[i]);
@@ -236,8 +264,8 @@ bool tune_report(const struct tune_report *r, const struct tune_outcome *o,
 	table_fini(&t);
 	if (!ok || r->format != TABLE_TEXT)
 		return ok;
-	if (!r->quiet && !print_notes(r, o, n, e))
-		return false;
+	if (!r->quiet)
+		print_notes(r, o, n);
 	for (size_t i = 0; r->explain && ok && i < n; i++)
 		ok = !o[i].found || explain_winner(r, &o[i], e);
 	return ok;

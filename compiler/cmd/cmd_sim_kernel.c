@@ -313,6 +313,75 @@ static bool compare_costs(const struct job *j, struct err *e)
 	return ok;
 }
 
+/* ---- guesses ---- */
+
+static double time_of(const struct job *j)
+{
+	return j->grid ? j->gpu.time_s : j->r.time_s;
+}
+
+/* With one cost changed: how many times as long it takes. */
+static bool run_with(const struct job *j, enum cost_row row, double value,
+		     double *ratio, struct err *e)
+{
+	struct sim_cmd other = *j->o;
+	struct job k = { .o = &other, .l = j->l };
+	const size_t n = (size_t)other.set.n;
+	const char **set = xcalloc(n + 1, sizeof(*set));
+	char text[96];
+
+	snprintf(text, sizeof(text), "%s=%.17g", cost_row_info(row)->name,
+		 value);
+	for (size_t i = 0; i < n; i++)
+		set[i] = other.set.v[i];
+	set[n] = text;
+	other.set.v = set;
+	other.set.n++;
+	other.timeline = NULL;
+	bool ok = job_run(&k, e);
+	if (ok)
+		*ratio = time_of(&k) / time_of(j);
+	job_fini(&k);
+	free(set);
+	return ok;
+}
+
+/* What each cost that is a guess does to the time, at half and at twice. */
+static bool print_guesses(const struct job *j, struct err *e)
+{
+	struct table t;
+	bool ok = true;
+
+	table_init(&t, "guess,#value,unit,#half_percent,#twice_percent");
+	for (int row = 0; ok && row < COST_ROW_COUNT; row++) {
+		const struct cost_row_info *info = cost_row_info(row);
+		const double v = cost_value(&j->m, row);
+		double half = 1, twice = 1;
+
+		if (info->confidence != 'L' ||
+		    j->m.row[row].origin != COST_DEFAULT)
+			continue;
+		ok = run_with(j, row, v / 2, &half, e) &&
+		     run_with(j, row, v * 2, &twice, e);
+		if (!ok || (half == 1 && twice == 1))
+			continue;
+		table_row(&t);
+		table_cell(&t, 0, "%s", info->name);
+		table_cell(&t, 1, "%g", v);
+		table_cell(&t, 2, "%s", info->unit);
+		table_cell(&t, 3, "%+.1f", 100 * (half - 1));
+		table_cell(&t, 4, "%+.1f", 100 * (twice - 1));
+	}
+	if (ok && t.n_rows) {
+		fprintf(j->o->cmd.out, "\n");
+		ok = table_print(&t, TABLE_TEXT, j->o->cmd.out, e);
+	} else if (ok) {
+		fprintf(j->o->cmd.out, "\nno guess changes its time\n");
+	}
+	table_fini(&t);
+	return ok;
+}
+
 /* Another launch is another question; 0: none, waves follow the code. */
 static uint64_t digest_launch(const struct sim_cmd *o)
 {
@@ -369,6 +438,7 @@ bool sim_cmd_kernel(struct cmd *c, struct err *e)
 	struct job j = { .o = o, .l = &o->launch };
 	bool ok = open_plan(o, e) && job_run(&j, e) && show_job(&j, file, e) &&
 		  (!o->compare || compare_costs(&j, e)) &&
+		  (!o->guesses || o->cmd.json || print_guesses(&j, e)) &&
 		  keep_job(&j, file, e);
 
 	job_fini(&j);

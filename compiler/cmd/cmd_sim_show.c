@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "compiler/cmd/cmd_sim.h"
+#include "compiler/sim/examine/examine.h"
 #include "isa/text/text.h"
 
 static double share_of(uint64_t part, uint64_t whole)
@@ -124,23 +125,44 @@ static void print_flop(const struct show_sim *s, FILE *out)
 	const double peak = peak_flops(s, &of), rate = s->flop / s->gpu->time_s;
 
 	if (s->flop > 0)
-		fprintf(out, "  arithmetic      %.3f TFLOPS, masked lanes "
-			"counted, %.1f %% of %s\n", rate / 1e12,
+		fprintf(out, "  arithmetic      %.3f TFLOPS (%.3f to %.3f), "
+			"masked lanes counted, %.1f %% of %s\n", rate / 1e12,
+			rate / 1e12 / sim_range(SIM_RANGE_TIMES)->most,
+			rate / 1e12 / sim_range(SIM_RANGE_TIMES)->least,
 			100 * rate / peak, of);
+}
+
+static double time_of(const struct show_sim *s)
+{
+	return s->gpu ? s->gpu->time_s : s->r->time_s;
+}
+
+/* No time without how far it may be off. */
+static void print_range(const struct show_sim *s, FILE *out)
+{
+	const struct sim_range *r = sim_range(SIM_RANGE_TIMES);
+	const double us = time_of(s) * 1e6;
+
+	fprintf(out, "  range           %.3f to %.3f us: 80 %% of %d %s took "
+		"%.2f to %.2f times what was simulated\n", us * r->least,
+		us * r->most, r->rows, r->of, r->least, r->most);
 }
 
 static void print_gpu(const struct show_sim *s, FILE *out)
 {
 	const struct sim_gpu *g = s->gpu;
 
-	if (!g)
+	if (!g) {
+		print_range(s, out);
 		return;
+	}
 	fprintf(out,
 		"  whole GPU       %llu workgroups on %d WGPs, %d at "
 		"once, %.0f rounds: %.3f us and %.2f us of launch "
 		"(limit: %s)\n",
 		(unsigned long long)g->groups, g->wgps, g->groups_per_wgp,
 		g->full_rounds, g->time_s * 1e6, g->launch_s * 1e6, g->limit);
+	print_range(s, out);
 	print_flop(s, out);
 }
 

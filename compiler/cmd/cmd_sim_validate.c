@@ -10,7 +10,8 @@ bool sim_cmd_validate(struct cmd *c, struct err *e)
 	struct validate v = {
 		.traces = &o->traces, .perf = &o->perf, .db = o->db,
 		.plot = o->plot, .draw = plot_validation, .mca = o->mca,
-		.rows = o->rows, .fits = o->fits, .format = c->format, .out = c->out,
+		.rows = o->rows, .fits = o->fits, .ranges = o->ranges,
+		.format = c->format, .out = c->out,
 		.tool = c->tool->name, .quiet = c->quiet,
 		.stop = cmd_catch_signals(c),
 	};

@@ -74,6 +74,9 @@ static const struct cli_opt options[] = {
 	{ "footprint", 0, CLI_U64, &o.footprint, "BYTES",
 	  "data of the dispatch: where it lies when caches are warm "
 	  "(default: all buffers among the arguments)" },
+	{ "guesses", 0, CLI_FLAG, &o.guesses, NULL,
+	  "what the time becomes with each cost that is a guess at half and at "
+	  "twice its value" },
 	{ "annotate", 'a', CLI_FLAG, &o.annotate, NULL,
 	  "the code with issues and stalls" },
 	{ "timeline", 0, CLI_STR, &o.timeline, "FILE",
@@ -97,6 +100,9 @@ static const struct cli_opt options[] = {
 	{ "fits", 0, CLI_FLAG, &o.fits, NULL,
 	  "the fitted parameters: from everything, and without each kernel "
 	  "and source" },
+	{ "ranges", 0, CLI_FLAG, &o.ranges, NULL,
+	  "the range of measured over predicted that holds 80 %, from all other "
+	  "kernels and sources, and what share of each lies in it" },
 	{ "mca", 0, CLI_FLAG, &o.mca, NULL,
 	  "llvm-mca's prediction beside ours" },
 	{ "plot", 0, CLI_STR, &o.plot, "FILE",

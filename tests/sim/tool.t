@@ -164,13 +164,24 @@ else
 	skip 'no ../shared/vectors/gfx1100_timing.jsonl'
 fi
 if [ -f "$shared/reference/t0_gemm_published.csv" ]; then
-	exits 0 'published products' "$sim" validate -q --csv \
+	exits 0 'published products' "$sim" validate -q --csv --ranges \
+		--perf "$shared/reference/published_perf.csv" \
 		--perf "$shared/reference/t0_gemm_published.csv"
 	median=$(column times,each, 5) rank=$(column times,each, 8)
 	ok "off by $median % in the median" at_most "$median" 15
 	ok "in their order: $rank" at_most 0.95 "$rank"
 	ok 'WGP mode over CU mode is within 0.03' \
 		at_most "$(column pairs,each, 6)" 3
+	inside=$(column 'ranges of times,each,' 6)
+	ok "ranges of 80 % hold $inside % of what they were not made of" \
+		awk "BEGIN { exit !($inside >= 70 && $inside <= 90) }"
+	least=$(column 'ranges of times,each,' 4)
+	most=$(column 'ranges of times,each,' 5)
+	ok "range.def has the range of all: $least to $most" awk -v l="$least" \
+		-v m="$most" -F '[(,]' '/^RANGE.TIMES/ {
+			exit !($3 / l > .97 && $3 / l < 1.03 &&
+			       $4 / m > .97 && $4 / m < 1.03) }' \
+		"$T0_SRC/compiler/sim/examine/range.def"
 else
 	skip 'no ../shared/reference/t0_gemm_published.csv'
 fi

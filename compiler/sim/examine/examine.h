@@ -93,6 +93,25 @@ bool vector_predict(struct vector *v, const struct cost_model *m,
 double sim_rank(const double *x, const double *y, size_t n);
 /* qsort() of doubles, ascending. */
 int sim_compare_numbers(const void *a, const void *b);
+/*
+ * Where 80 % of what comes next lie, by n numbers that came before (sorted in
+ * place): from the tenth part of them to the ninth, of few numbers their ends,
+ * of which one more lies outside with a chance of 2 / (n + 1).  NaN of none.
+ */
+void sim_spread(double *v, size_t n, double *least, double *most);
+
+/* ----------------------------------------------------------- range.c ---- */
+
+enum sim_range_id {
+#define RANGE(id, least, most, rows, of) SIM_RANGE_##id,
+#include "compiler/sim/examine/range.def"
+};
+struct sim_range {
+	double least, most; /* measured over simulated, of 80 % */
+	int rows;	    /* that it was made of */
+	const char *of;
+};
+const struct sim_range *sim_range(enum sim_range_id id);
 
 /* ------------------------------------------------------------- mca.c ---- */
 
@@ -277,6 +296,7 @@ struct validate {
 		     struct err *e);
 	bool mca, rows, quiet;
 	bool fits; /* also fit to everything, and print all fits */
+	bool ranges; /* print how good ranges of times are */
 	const volatile int *stop; /* set: ends with ERR_STOPPED; or NULL */
 	enum table_format format;
 	FILE *out;

@@ -67,6 +67,11 @@ struct exam {
 bool exam_print_rows(const struct exam *x, struct err *e);
 /* A line for each group of a set, one for all of it, and one for all times. */
 bool exam_print_summary(const struct exam *x, struct err *e);
+/*
+ * What share of a kernel's or source's rows lies in the range that all others
+ * give: of traces, and of times of products.
+ */
+bool exam_print_ranges(const struct exam *x, struct err *e);
 bool exam_print_fits(const struct exam *x, struct err *e);
 /* On stderr: of the total time alone, for llvm-mca has no time per issue. */
 void exam_print_mca(const struct exam *x);

@@ -57,3 +57,22 @@ int sim_compare_numbers(const void *a, const void *b)
 
 	return x < y ? -1 : x > y;
 }
+
+/* The number at place p, from 0, between its neighbours. */
+static double number_at(const double *v, size_t n, double p)
+{
+	const double at = fmin(fmax(p, 0), (double)n - 1);
+	const size_t i = (size_t)at;
+
+	return i + 1 < n ? v[i] + (v[i + 1] - v[i]) * (at - (double)i) : v[i];
+}
+
+void sim_spread(double *v, size_t n, double *least, double *most)
+{
+	*least = *most = NAN;
+	if (!n)
+		return;
+	qsort(v, n, sizeof(*v), sim_compare_numbers);
+	*least = number_at(v, n, 0.1 * ((double)n + 1) - 1);
+	*most = number_at(v, n, 0.9 * ((double)n + 1) - 1);
+}

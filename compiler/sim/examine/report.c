@@ -222,6 +222,93 @@ bool exam_print_summary(const struct exam *x, struct err *e)
 	return ok;
 }
 
+/* ---- ranges ---- */
+
+static bool is_ranged(const struct exam_row *row, bool traces)
+{
+	return traces ? row->set == EXAM_TRACES : sets[row->set].is_time;
+}
+
+/* Of the rows that are not of `group`: measured over predicted. */
+static void range_without(const struct exam *x, int group, bool traces,
+			  double *least, double *most)
+{
+	double *v = xmalloc(((size_t)x->n_rows + 1) * sizeof(*v));
+	size_t n = 0;
+
+	for (int i = 0; i < x->n_rows; i++)
+		if (x->row[i].group != group && is_ranged(&x->row[i], traces))
+			v[n++] = x->row[i].reference / x->row[i].predicted;
+	sim_spread(v, n, least, most);
+	free(v);
+}
+
+/* Rows of a group, and those in a range. */
+static int count_inside(const struct exam *x, int group, bool traces,
+			double least, double most, int *inside)
+{
+	int n = 0;
+
+	*inside = 0;
+	for (int i = 0; i < x->n_rows; i++) {
+		const struct exam_row *row = &x->row[i];
+		const double ratio = row->reference / row->predicted;
+
+		if (row->group != group || !is_ranged(row, traces))
+			continue;
+		n++;
+		*inside += ratio >= least && ratio <= most;
+	}
+	return n;
+}
+
+static void list_range(struct table *t, bool traces, const char *group, int n,
+		       int inside, double least, double most)
+{
+	table_row(t);
+	table_cell(t, 0, "%s", traces ? "ranges of traces" :
+					  "ranges of times");
+	table_cell(t, 1, "%s", group);
+	table_cell(t, 2, "%d", n);
+	list_number(t, 3, 3, least);
+	list_number(t, 4, 3, most);
+	table_cell(t, 5, "%.1f", 100.0 * inside / n);
+}
+
+static void list_ranges(struct table *t, const struct exam *x, bool traces)
+{
+	int all = 0, all_inside = 0;
+	double least, most;
+
+	for (int g = 0; g < x->n_groups; g++) {
+		int inside, n;
+
+		range_without(x, g, traces, &least, &most);
+		n = count_inside(x, g, traces, least, most, &inside);
+		/* Without others there is no range. */
+		if (!n || isnan(least))
+			continue;
+		list_range(t, traces, x->group[g].name, n, inside, least, most);
+		all += n;
+		all_inside += inside;
+	}
+	range_without(x, -1, traces, &least, &most);
+	if (all)
+		list_range(t, traces, "each", all, all_inside, least, most);
+}
+
+bool exam_print_ranges(const struct exam *x, struct err *e)
+{
+	struct table t;
+
+	table_init(&t, "set,left_out,#rows,#least,#most,#inside_percent");
+	list_ranges(&t, x, true);
+	list_ranges(&t, x, false);
+	bool ok = table_print(&t, x->o->format, x->o->out, e);
+	table_fini(&t);
+	return ok;
+}
+
 void exam_print_mca(const struct exam *x)
 {
 	double ours = 0, theirs = 0;
