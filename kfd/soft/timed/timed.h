@@ -44,10 +44,12 @@ void soft_waves_init(struct soft_waves *w, struct soft_timed *dispatch,
 		     uint64_t every);
 void soft_waves_fini(struct soft_waves *w);
 
-/* ----------------------------------------------------------- model.c ---- */
+/* ----------------------------------------------------------- costs.c ---- */
 
 /* Of each line NAME=VALUE of a file; empty lines and those with # say nothing. */
 bool soft_model_read(struct cost_model *m, const char *path, struct err *e);
+
+/* ----------------------------------------------------------- model.c ---- */
 
 /*
  * Makes the device a card of these costs, which are only read, and outlive it.
