@@ -309,8 +309,8 @@ static const struct cmd_spec commands[] = {
 	  "our winner, both simulated now", run_compare, 1, CMD_MANY,
 	  .flags = CMD_TABLE | CMD_QUIET,
 	  .notes = operand_notes },
-	{ "card", "[NUMBER...]", "products of the kit for a first day with a "
-	  "card, checked and measured", run_card, 0, 64,
+	{ "card", "[NUMBER...]", "the products of make card, checked and "
+	  "measured", run_card, 0, 64,
 	  .flags = CMD_TABLE | CMD_QUIET,
 	  .notes = "Without numbers it lists them.  A product is launched over "
 		   "and over without a pause, and its time is that from one "

@@ -1,6 +1,7 @@
 /*
  * compiler/cmd/cmd_sim_kernel.c - t0-sim FILE KERNEL ARGUMENT...
  */
+#include <stdlib.h>
 #include <string.h>
 #include <xxhash.h>
 

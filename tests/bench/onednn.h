@@ -9,6 +9,7 @@
 #define T0_TESTS_BENCH_ONEDNN_H
 
 #include <dlfcn.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -82,14 +82,14 @@ is "$?" 0 'dispatch exits 0'
 is "$(grep -c 'host: .*\(hardware counters\|time-stamp\)' "$dir/err")" 1 \
 	'one line says which counters there are'
 is "$(awk -F, 'NR > 1 { print $1 ":" $2 }' "$dir/d.csv" | tr '\n' ' ')" \
-	'sync:1 batched:1 batched:10 batched:50 batched:200 ' \
-	'synchronous, and batches of 1, 10, 50 and 200'
+	'sync:1 batched:1 batched:10 batched:50 batched:200 device:200 ' \
+	'synchronous, batches of 1, 10, 50 and 200, and the stamps of the device'
 is "$(awk -F, 'NR > 1 && !($3 > 0 && $4 >= $3 && $5 >= $4)' "$dir/d.csv" |
 	wc -l | tr -d ' ')" 0 'p50, p90 and p99 are in order'
 if [ $has_sql ]; then
 	is "$(sql "SELECT count(*) FROM v_results
-		WHERE area = 'dispatch' AND metric = 'latency'")" 5 \
-		'five latencies are stored'
+		WHERE area = 'dispatch' AND metric = 'latency'")" 6 \
+		'six latencies are stored'
 	is "$(sql "SELECT DISTINCT n FROM v_results
 		WHERE area = 'dispatch'")" 30 'with their samples'
 	is "$(sql "SELECT count(*) FROM results x WHERE x.case_id IN(
