@@ -35,7 +35,7 @@ static const struct hidden {
 	{ COST_BARRIER_WAVE, .5, 3 },	   { COST_L0_LAT, .7, 1.4 },
 	{ COST_L1_LAT, .9, 1.3 },	   { COST_L2_LAT, .85, 1.4 },
 	{ COST_IC_LAT, .6, 1.8 },	   { COST_DRAM_LAT, .7, 1.6 },
-	{ COST_L0_BW, .5, 1.3 },		   { COST_L2_BW, .6, 1.3 },
+	{ COST_L0_BW, .5, 1.1 },		   { COST_L2_BW, .6, 1.3 },
 	{ COST_MALL_BW, .7, 1.6 },	   { COST_DRAM_BW, .85, 1.05 },
 	{ COST_WMMA_LATENCY, .9, 1.3 },	   { COST_WMMA_ISSUE, .5, 1.1 },
 	{ COST_VMEM_LOAD_ISSUE, 1, 3 },	   { COST_VMEM_STORE_LATENCY, .8, 1.4 },
@@ -121,8 +121,9 @@ static bool measure(const struct cost_model *m, int products,
 	card_observe_clock(m, d);
 	for (int i = 0; i < CARD_POINTS_MAX; i++)
 		add_noise(&d->point[i], .003, state);
+	/* A clock is the middle of eight readings of a quarter millisecond. */
 	for (int i = 0; i < d->n_loads; i++)
-		add_noise(&d->load[i].clock, .003, state);
+		add_noise(&d->load[i].clock, .001, state);
 	for (int i = 0; i < products; i++) {
 		struct card_code code;
 		double s = 0;

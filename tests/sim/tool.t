@@ -178,7 +178,7 @@ if [ -f "$shared/reference/t0_gemm_published.csv" ]; then
 	least=$(column 'ranges of times,each,' 4)
 	most=$(column 'ranges of times,each,' 5)
 	ok "range.def has the range of all: $least to $most" awk -v l="$least" \
-		-v m="$most" -F '[(,]' '/^RANGE.TIMES/ {
+		-v m="$most" -F '[(,]' '/^TIME_RANGE.TIMES/ {
 			exit !($3 / l > .97 && $3 / l < 1.03 &&
 			       $4 / m > .97 && $4 / m < 1.03) }' \
 		"$T0_SRC/compiler/sim/examine/range.def"

@@ -103,7 +103,7 @@ void sim_spread(double *v, size_t n, double *least, double *most);
 /* ----------------------------------------------------------- range.c ---- */
 
 enum sim_range_id {
-#define SPREAD(id, least, most, rows, of) SIM_RANGE_##id,
+#define TIME_RANGE(id, least, most, rows, of) SIM_RANGE_##id,
 #include "compiler/sim/examine/range.def"
 };
 struct sim_range {

@@ -4,7 +4,7 @@
 #include "compiler/sim/examine/examine.h"
 
 static const struct sim_range ranges[] = {
-#define SPREAD(id, least, most, rows, of) \
+#define TIME_RANGE(id, least, most, rows, of) \
 	[SIM_RANGE_##id] = { least, most, rows, of },
 #include "compiler/sim/examine/range.def"
 };
