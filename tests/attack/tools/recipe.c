@@ -1,6 +1,7 @@
 /*
  * Command lines that work, and what they do when nobody attacks them.
  */
+#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -41,7 +42,9 @@ static void take_word(struct attack *a, char *word)
 	char *out = word;
 
 	for (const char *s = word; *s; s++) {
-		if (*s == '@' || *s == '%') {
+		const bool inside = s > word && isalnum((unsigned char)s[-1]);
+
+		if ((*s == '@' || *s == '%') && !inside) {
 			char *name = file_name(a, s + 1);
 
 			if (*s == '%')
