@@ -270,6 +270,6 @@ void probe_timed_first(struct probe_timed *t, uint64_t cycle);
 /* Could the last dispatch be simulated?  Else *e says why not. */
 bool probe_timed_check(struct probe_timed *t, struct err *e);
 /* Wave-instructions of all dispatches so far. */
-uint64_t probe_timed_issues(const struct probe_timed *t);
+uint64_t probe_timed_issues(struct probe_timed *t);
 
 #endif

@@ -2,13 +2,16 @@
  * probes/common/timed.c - the soft device, timed by the pipeline simulator, as
  * probes want it: the code of each dispatch, one clock.
  */
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "kfd/soft/soft.h"
 #include "probes/common/common.h"
 
+/* The queue's thread reads what the program's last gave it. */
 struct probe_timed {
+	pthread_mutex_t lock; /* of all but the costs */
 	const struct cost_model *costs;
 	const uint8_t *code;
 	size_t code_bytes;
@@ -50,6 +53,7 @@ static void on_dispatch(void *ctx, struct soft_timed *dispatch,
 	const uint64_t wgps = (uint64_t)cost_value(t->costs, COST_N_WGP);
 	struct soft_waves w;
 
+	pthread_mutex_lock(&t->lock);
 	soft_waves_init(&w, dispatch, d, 0, d->total < wgps ? 1 : wgps);
 	t->why = (struct err){ 0 };
 	soft_timed_clock(dispatch, t->first, cost_value(t->costs, COST_CLOCK));
@@ -57,6 +61,7 @@ static void on_dispatch(void *ctx, struct soft_timed *dispatch,
 	if (!t->failed)
 		soft_timed_end(dispatch, t->first + t->cycles);
 	soft_waves_fini(&w);
+	pthread_mutex_unlock(&t->lock);
 }
 
 /* ------------------------------------------------------------------ use -- */
@@ -66,11 +71,14 @@ struct probe_timed *probe_timed_new(const struct cost_model *costs)
 	struct probe_timed *t = xcalloc(1, sizeof(*t));
 
 	t->costs = costs;
+	pthread_mutex_init(&t->lock, NULL);
 	return t;
 }
 
 void probe_timed_free(struct probe_timed *t)
 {
+	if (t)
+		pthread_mutex_destroy(&t->lock);
 	free(t);
 }
 
@@ -93,24 +101,34 @@ bool probe_timed_open(struct probe_timed *t, struct kfd_dev **dev,
 void probe_timed_code(struct probe_timed *t, const void *code, size_t bytes,
 		      uint64_t va)
 {
+	pthread_mutex_lock(&t->lock);
 	t->code = code;
 	t->code_bytes = bytes;
 	t->code_va = va;
+	pthread_mutex_unlock(&t->lock);
 }
 
 void probe_timed_first(struct probe_timed *t, uint64_t cycle)
 {
+	pthread_mutex_lock(&t->lock);
 	t->first = cycle;
+	pthread_mutex_unlock(&t->lock);
 }
 
 bool probe_timed_check(struct probe_timed *t, struct err *e)
 {
-	if (t->failed && e)
+	pthread_mutex_lock(&t->lock);
+	const bool failed = t->failed;
+	if (failed && e)
 		*e = t->why;
-	return !t->failed;
+	pthread_mutex_unlock(&t->lock);
+	return !failed;
 }
 
-uint64_t probe_timed_issues(const struct probe_timed *t)
+uint64_t probe_timed_issues(struct probe_timed *t)
 {
-	return t->issues;
+	pthread_mutex_lock(&t->lock);
+	const uint64_t issues = t->issues;
+	pthread_mutex_unlock(&t->lock);
+	return issues;
 }
