@@ -358,7 +358,8 @@ static bool no_kernel(const char *name, struct err *e)
 		cmd_near_try(&near, kernel_table[i].name);
 	if (near.meant)
 		return err_set(e, ERR_USAGE, "the library has no kernel '%s': "
-			       "did you mean %s?", name, near.meant);
+			       "did you mean %s?  --list has all", name,
+			       near.meant);
 	return err_set(e, ERR_USAGE, "the library has no kernel '%s'; --list "
 		       "names them", name);
 }
