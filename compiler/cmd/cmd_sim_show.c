@@ -143,9 +143,8 @@ static void print_range(const struct show_sim *s, FILE *out)
 	const struct sim_range *r = sim_range(SIM_RANGE_TIMES);
 	const double us = time_of(s) * 1e6;
 
-	fprintf(out, "  range           %.3f to %.3f us: 80 %% of %d %s took "
-		"%.2f to %.2f times what was simulated\n", us * r->least,
-		us * r->most, r->rows, r->of, r->least, r->most);
+	fprintf(out, "  range           %.3f to %.3f us, as of 80 %% of %d %s\n",
+		us * r->least, us * r->most, r->rows, r->of);
 }
 
 static void print_gpu(const struct show_sim *s, FILE *out)

@@ -39,7 +39,9 @@ static bool text_get(const struct qwen_cmd *c, const struct qwen_session *s,
 		if (!qwen_cmd_prompt(c, s, ids, e))
 			return false;
 	} else {
-		for (int i = 0; i < COMPARED; i++)
+		const uint32_t most = s->model.config.max_positions;
+
+		for (uint32_t i = 0; i < COMPARED && i < most; i++)
 			qwen_ids_add(ids, (uint32_t)(random_next(&seed) %
 						     s->model.config.vocab));
 	}

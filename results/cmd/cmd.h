@@ -47,11 +47,6 @@ static inline int show_digits(const struct show *s)
 	return show_is_text(s) ? 6 : 0;
 }
 
-/* ----------------------------------------------------- shards.c ---- */
-
-/* Makes one run of each work whose shards are all here; *joined: how many. */
-bool shards_join(struct res_db *db, int64_t *joined, struct err *e);
-
 /* A running run whose process is gone was killed: it is interrupted. */
 #define SHOW_STATE \
 	"CASE WHEN state = 'running' AND NOT t0_alive(owner) " \

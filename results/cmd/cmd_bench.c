@@ -8,7 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "results/cmd/process.h"
+#include "results/process/process.h"
 
 /* The other build: a program, or the folder that has one of the same name. */
 static char *find_other(const char *other, const char *program, struct err *e)

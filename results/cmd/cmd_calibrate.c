@@ -15,7 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "results/cmd/process.h"
+#include "results/process/process.h"
 
 enum { POOL = 300 }; /* processes of each kind and condition */
 

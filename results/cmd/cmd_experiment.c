@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "base/vec.h"
-#include "results/cmd/process.h"
+#include "results/process/process.h"
 
 struct experimenting {
 	struct commits c;

@@ -624,7 +624,7 @@ static bool join_shards(struct show *s, struct err *e)
 {
 	int64_t joined;
 
-	if (!shards_join(s->db, &joined, e))
+	if (!res_shards_join(s->db, &joined, e))
 		return false;
 	if (joined)
 		cmd_remark(&s->cmd, "joined the shards of %lld run%s",

@@ -6,7 +6,7 @@
  * store knows lines by a hash of their content and takes each once.
  */
 #include "results/cmd/import.h"
-#include "results/cmd/store.h"
+#include "results/store/store.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -250,7 +250,7 @@ bool res_cmd_pull(struct cmd *c, struct err *e)
 	int64_t runs, known, joined;
 	struct store *store = store_open(c->argv[0], e);
 	bool ok = store && pull_all(s, store, &runs, &known, e) &&
-		  shards_join(s->db, &joined, e);
+		  res_shards_join(s->db, &joined, e);
 
 	store_close(store);
 	if (ok)

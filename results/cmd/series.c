@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "base/vec.h"
-#include "results/cmd/process.h"
+#include "results/process/process.h"
 
 /* ------------------------------------------------------------ identity -- */
 

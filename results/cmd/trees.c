@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #include "base/vec.h"
-#include "results/cmd/process.h"
+#include "results/process/process.h"
 
 #define BUILD "make --no-print-directory m=rel all"
 

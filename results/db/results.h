@@ -241,6 +241,11 @@ void res_shard_print(const struct res_shard *s, const char *work,
 void res_shard_inputs(struct buf *out, const char *inputs,
 		      const struct res_shard *s, const char *work);
 
+/* ------------------------------------------------------------ shards.c -- */
+
+/* Makes one run of each work whose shards are all here; *joined: how many. */
+bool res_shards_join(struct res_db *db, int64_t *joined, struct err *e);
+
 /* -------------------------------------------------------------- runs.c -- */
 
 /* What a run starts from.  Zero-initialise. */

@@ -109,9 +109,9 @@ for to in int8 int4; do
 		v_results k USING(run, case_id) WHERE b.metric =
 		'bytes_per_token' AND k.metric = 'mean_kl' AND
 		b.params ->> 'weights' = '$to'")" = "$(awk -F, \
-		'NR == 3 { print $2, $5 }' "$tmp/out")"
+		'NR == 3 { print $2, $6 }' "$tmp/out")"
 	ok 'with its quality' awk -F, 'NR == 3 && $1 == "'$to'" && $2 > 0 &&
-		$4 > 1 && $5 > 0 && $5 < 1 && $6 >= $5 && $7 > 0 { n = 1 }
+		$5 > 1 && $6 > 0 && $6 < 1 && $7 >= $6 && $8 > 0 { n = 1 }
 		END { exit !n }' "$tmp/out"
 	exits 0 'it loads' "$q" logits -q -m "$tmp/$to" --ids 1,2,3 \
 		--out "$tmp/stored"

@@ -2,12 +2,12 @@
  * store.h - a PostgreSQL that several runners share; not for others.
  *
  * libpq is loaded when a URL is opened (dlopen), so that neither the build nor
- * the tools need it.  What is in the store: results/cmd/store.def.
+ * the tools need it.  What is in the store: results/store/store.def.
  */
 #ifndef T0_RESULTS_STORE_H
 #define T0_RESULTS_STORE_H
 
-#include "results/cmd/cmd.h"
+#include "base/base.h"
 
 struct store;
 struct store_rows;

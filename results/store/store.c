@@ -1,7 +1,7 @@
 /*
- * results/cmd/store.c - a connection to PostgreSQL by libpq, and its schema.
+ * results/store/store.c - a connection to PostgreSQL by libpq, and its schema.
  */
-#include "results/cmd/store.h"
+#include "results/store/store.h"
 
 #include <dlfcn.h>
 #include <stdlib.h>
@@ -205,7 +205,7 @@ static const struct {
 	const char *sql;
 } schema[] = {
 #define STORE(version, ...) { version, #__VA_ARGS__ },
-#include "results/cmd/store.def"
+#include "results/store/store.def"
 #undef STORE
 };
 

@@ -1,8 +1,8 @@
 /*
- * results/cmd/process.c - other programs: found, run, and quoted where they
+ * results/process/process.c - other programs: found, run, and quoted where they
  * fail.
  */
-#include "results/cmd/process.h"
+#include "results/process/process.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,5 +1,5 @@
 /*
- * results/cmd/shards.c - the runs of all N shards of a work, made one run.
+ * results/db/shards.c - the runs of all N shards of a work, made one run.
  *
  * A shard's run says in its inputs which part it is (results/db/results.h:
  * shard.c), a process of a sharded series in the name of its series.  Parts that
@@ -8,12 +8,12 @@
  * N is complete; what was killed before adds what it has.  Of what two parts
  * have, the complete part's stays, then the one with the lower uuid.
  */
-#include "results/cmd/cmd.h"
-
 #include <sqlite3.h>
 #include <stdlib.h>
 #include <string.h>
 #include <xxhash.h>
+
+#include "results/db/res.h"
 
 /* What a part's run says of the whole: all but the times and the place. */
 static const char parts_sql[] =
@@ -160,7 +160,7 @@ static bool join_wholes(struct res_db *db, int64_t *joined, struct err *e)
 			"") && ok;
 }
 
-bool shards_join(struct res_db *db, int64_t *joined, struct err *e)
+bool res_shards_join(struct res_db *db, int64_t *joined, struct err *e)
 {
 	int64_t any = 0;
 
