@@ -130,7 +130,7 @@ static void test_show_text(void)
 		"the command is shown");
 	has_str(out.data, "duration_s      1.5\n", "so is the duration");
 	has_str(out.data, "ds_load \"b32\"", "the case is shown");
-	has_str(out.data, "666.67 ms", "the value in a unit of its size");
+	has_str(out.data, " 666.67  ms ", "the value in a unit of its size");
 	has_str(out.data, "equals the reference", "the verdict's reason too");
 	has_str(out.data,
 		"encoding  slots  executes  illegal  faults  hangs  unproven"
