@@ -110,7 +110,8 @@ static void problem_init(struct problem *p, size_t m, size_t n, size_t k,
 		.whole = whole,
 	};
 	p->q = xmalloc(n * groups * (bytes + 2) + 1);
-	p->scale = xmalloc(n * groups * 2 + 1);
+	p->scale = blocks ? (uint16_t *)(void *)p->q :
+			    xmalloc(n * groups * 2 + 1);
 	p->ints = (struct cpu_gemm_ints){ p->q, (uint8_t *)p->scale,
 					  groups * bytes, bytes, groups * 2,
 					  2 };
@@ -119,8 +120,6 @@ static void problem_init(struct problem *p, size_t m, size_t n, size_t k,
 			p->q + 2, p->q, groups * (bytes + 2), bytes + 2,
 			groups * (bytes + 2), bytes + 2
 		};
-	if (blocks)
-		p->scale = (uint16_t *)(void *)p->q;
 	p->made = xcalloc(n * k + 1, sizeof(float));
 	p->wide = xcalloc(n * k + 1, sizeof(double));
 	p->a = xcalloc(m * p->g.lda + 1, sizeof(float));
