@@ -144,6 +144,8 @@ struct buf {
 void buf_add(struct buf *b, const void *data, size_t len_bytes);
 void buf_addc(struct buf *b, char c);
 void buf_adds(struct buf *b, const char *s);
+/* As text or a quoted attribute of HTML. */
+void buf_add_html(struct buf *b, const char *s);
 void buf_printf(struct buf *b, const char *fmt, ...) T0_PRINTF(2, 3);
 void buf_reset(struct buf *b); /* len = 0, keeps the memory */
 void buf_fini(struct buf *b);  /* frees; b may be used again */

@@ -138,6 +138,24 @@ void buf_adds(struct buf *b, const char *s)
 	buf_add(b, s, strlen(s));
 }
 
+void buf_add_html(struct buf *b, const char *s)
+{
+	for (; *s; s++)
+		switch (*s) {
+		case '&':
+			buf_adds(b, "&amp;");
+			break;
+		case '<':
+			buf_adds(b, "&lt;");
+			break;
+		case '"':
+			buf_adds(b, "&quot;");
+			break;
+		default:
+			buf_addc(b, *s);
+		}
+}
+
 void buf_printf(struct buf *b, const char *fmt, ...)
 {
 	va_list ap;

@@ -38,30 +38,12 @@ static const char head[] =
 	"@media print { body { max-width: none; } }\n"
 	"</style>\n";
 
-static void add_escaped(struct buf *out, const char *s)
-{
-	for (; *s; s++)
-		switch (*s) {
-		case '&':
-			buf_adds(out, "&amp;");
-			break;
-		case '<':
-			buf_adds(out, "&lt;");
-			break;
-		case '"':
-			buf_adds(out, "&quot;");
-			break;
-		default:
-			buf_addc(out, *s);
-		}
-}
-
 /* ---- what is said above the code ---- */
 
 static void add_fact(struct buf *o, const char *name, const char *value)
 {
 	buf_printf(o, "<tr><th scope=\"row\">%s</th><td>", name);
-	add_escaped(o, value);
+	buf_add_html(o, value);
 	buf_adds(o, "</td></tr>\n");
 }
 
@@ -176,7 +158,7 @@ static int loop_depth(const struct sim_result *r, int i)
 static void add_source_row(const char *file, int line, struct buf *o)
 {
 	buf_adds(o, "<tr class=\"src\"><td colspan=\"5\">");
-	add_escaped(o, file);
+	buf_add_html(o, file);
 	buf_printf(o, ":%d</td></tr>\n", line);
 }
 
@@ -216,7 +198,7 @@ static void add_line(const struct show_sim *s, int i, double share,
 		   (unsigned long long)l->issues, fmin(0.45, 1.5 * share),
 		   100 * share, why, depth ? " class=\"loop\"" : "", 2 * depth,
 		   "");
-	add_escaped(o, text);
+	buf_add_html(o, text);
 	if (show_branch(l, &to) && to <= l->pc)
 		buf_printf(o, "  <a href=\"#x%llx\">loop, %llu times</a>",
 			   (unsigned long long)(to - s->src->code_va),
@@ -260,11 +242,11 @@ bool show_html(const struct show_sim *s, const char *path, struct err *e)
 
 	buf_adds(&o, head);
 	buf_adds(&o, "<title>");
-	add_escaped(&o, s->kernel);
+	buf_add_html(&o, s->kernel);
 	buf_adds(&o, ", simulated</title>\n</head>\n<body>\n<main>\n<h1>");
-	add_escaped(&o, s->kernel);
+	buf_add_html(&o, s->kernel);
 	buf_adds(&o, "</h1>\n<p class=\"dim\">");
-	add_escaped(&o, s->file);
+	buf_add_html(&o, s->file);
 	buf_printf(&o, ", simulated by t0-sim %s, not measured.</p>\n"
 		   "<nav><a href=\"#help\">What would help</a> "
 		   "<a href=\"#pipes\">Pipes</a> <a href=\"#waits\">Waits</a> "
@@ -277,7 +259,7 @@ bool show_html(const struct show_sim *s, const char *path, struct err *e)
 	buf_adds(&o, "<h2 id=\"time\">Waves over time</h2>\n<div class=\""
 		 "scroll\" tabindex=\"0\" role=\"region\" aria-label=\"waves "
 		 "over time\"><pre>");
-	add_escaped(&o, waves.data ? waves.data : "");
+	buf_add_html(&o, waves.data ? waves.data : "");
 	buf_adds(&o, "</pre></div>\n");
 	add_code(s, &o);
 	buf_adds(&o, "</main>\n</body>\n</html>\n");

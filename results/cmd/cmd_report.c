@@ -132,24 +132,6 @@ static const char script[] =
 	"\t\t\tfor (const r of sorted) r.parentNode.append(r);\n"
 	"\t\t};\n\t});\n}\n</script>\n";
 
-static void add_escaped(struct buf *out, const char *text)
-{
-	for (; *text; text++)
-		switch (*text) {
-		case '&':
-			buf_adds(out, "&amp;");
-			break;
-		case '<':
-			buf_adds(out, "&lt;");
-			break;
-		case '"':
-			buf_adds(out, "&quot;");
-			break;
-		default:
-			buf_addc(out, *text);
-		}
-}
-
 /* The column that has the unit of a row; -1: none. */
 static int unit_of(const struct table *t)
 {
@@ -174,7 +156,7 @@ static void add_cell(struct page *p, const struct table *t, int row, int col)
 		buf_printf(&p->html, "<td class=\"n\" data-v=\"%s\">", v);
 		v = text.data;
 	}
-	add_escaped(&p->html, v ? v : "");
+	buf_add_html(&p->html, v ? v : "");
 	buf_adds(&p->html, "</td>");
 	buf_fini(&text);
 }
@@ -186,7 +168,7 @@ static void add_table(struct page *p, const struct table *t)
 	buf_adds(o, "<div class=\"scroll\"><table>\n<tr>");
 	for (int c = 0; c < t->n_cols; c++) {
 		buf_adds(o, t->numeric[c] ? "<th class=\"n\">" : "<th>");
-		add_escaped(o, t->head[c]);
+		buf_add_html(o, t->head[c]);
 		buf_adds(o, "</th>");
 	}
 	buf_adds(o, "</tr>\n");
@@ -322,16 +304,16 @@ static void add_offender(struct page *p, const struct offender *o)
 	piece_title(now, &name);
 	buf_printf(&p->html, "<h3%s>", !strcmp(o->verdict, "regress") ?
 		   " class=\"regress\"" : "");
-	add_escaped(&p->html, name.data);
+	buf_add_html(&p->html, name.data);
 	buf_printf(&p->html, ", %s, run %lld</h3>\n<p>", now->metric,
 		   (long long)now->facts->run);
-	add_escaped(&p->html, o->reason);
+	buf_add_html(&p->html, o->reason);
 	buf_printf(&p->html, ": %.5g %s, baseline %.5g</p>\n", now->value,
 		   now->unit, base->value);
 	if (o->investigate) {
 		gate_checklist(base, now, &checks);
 		buf_adds(&p->html, "<pre>");
-		add_escaped(&p->html, checks.data);
+		buf_add_html(&p->html, checks.data);
 		buf_adds(&p->html, "</pre>\n");
 	}
 	buf_fini(&name);
@@ -412,7 +394,7 @@ static bool add_summary(struct page *p)
 		if (ok && t.n_rows && t.row[0][0]) {
 			buf_printf(&p->html, "<tr><th scope=\"row\">%s</th>"
 				   "<td>", answers[i].what);
-			add_escaped(&p->html, t.row[0][0]);
+			buf_add_html(&p->html, t.row[0][0]);
 			buf_adds(&p->html, "</td></tr>\n");
 		}
 		table_fini(&t);

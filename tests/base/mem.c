@@ -62,6 +62,9 @@ static void test_buf(void)
 	ok(!b.data && !b.len && !b.cap, "buf_fini empties");
 	buf_adds(&b, "again");
 	is_str(b.data, "again", "a finished buffer may be used again");
+	buf_reset(&b);
+	buf_add_html(&b, "<a href=\"x&y\">");
+	is_str(b.data, "&lt;a href=&quot;x&amp;y&quot;>", "text of HTML");
 	buf_fini(&b);
 }
 
