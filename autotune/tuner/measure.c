@@ -30,11 +30,12 @@ bool tune_bench_has_clock(const struct tune_bench *r, enum res_origin *origin,
 			  struct err *e)
 {
 	const struct kfd_info *info = kfd_info(r->dev);
+	const enum res_origin of = probe_origin(info);
+	const bool has = r->clock || of != RES_EMULATED;
 
-	*origin = probe_origin(info);
-	if (r->clock)
-		*origin = RES_SIMULATED;
-	return *origin != RES_EMULATED ||
+	/* What the device does not tell, the simulator does. */
+	*origin = r->clock || !has ? RES_SIMULATED : of;
+	return has ||
 	       err_set(e, ERR_UNSUPPORTED, "%s has no clock: nothing can be "
 		       "measured on it, only simulated", info->name);
 }
