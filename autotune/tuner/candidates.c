@@ -25,6 +25,8 @@ static bool take_known(void *ctx, const struct res_tune *t)
 	struct candidates *h = ctx;
 	struct candidate *x = find_candidate(h, t->config);
 
+	if (x)
+		x->known = true;
 	/* A bound ruled it out beside a fastest that may be wrong by now. */
 	if (!x || x->c.state != RES_TUNE_RANKED ||
 	    t->state == RES_TUNE_RANKED || !strncmp(t->reason, "bound: ", 7))
@@ -91,6 +93,7 @@ struct res_tune candidate_row(const struct candidate *x)
 	};
 }
 
+/* What is not there yet; who was killed may have left a part of it. */
 static bool store_space(struct candidates *h, struct tune_store *s,
 			const struct res_tune_key *key, struct err *e)
 {
@@ -100,16 +103,9 @@ static bool store_space(struct candidates *h, struct tune_store *s,
 	for (size_t i = 0; ok && i < h->n; i++) {
 		struct res_tune t = candidate_row(&h->v[i]);
 
-		ok = res_tune_put(s->db, s->run, key, &t, e);
+		ok = h->v[i].known || res_tune_put(s->db, s->run, key, &t, e);
 	}
 	return res_batch_end(s->db, ok ? e : NULL) && ok;
-}
-
-static bool any_row(void *ctx, const struct res_tune *t)
-{
-	(void)t;
-	*(bool *)ctx = true;
-	return false;
 }
 
 bool candidates_init(struct candidates *h, const struct tune_problem *p,
@@ -120,7 +116,6 @@ bool candidates_init(struct candidates *h, const struct tune_problem *p,
 	struct res_tune_key key = tune_store_key(s, p, RES_SIMULATED, "", op);
 	struct tune_space space;
 	struct seeding seeding = { .h = h };
-	bool known = false;
 
 	tune_space_init(&space, p, o->costs);
 	*h = (struct candidates){ .p = p, .n = space.n, .legal = space.legal,
@@ -133,10 +128,8 @@ bool candidates_init(struct candidates *h, const struct tune_problem *p,
 				 TUNE_TEXT);
 	}
 	tune_space_fini(&space);
-	if (!res_tune_each(s->db, &key, any_row, &known, e))
-		return false;
-	return (known ? res_tune_each(s->db, &key, take_known, h, e)
-		      : store_space(h, s, &key, e)) &&
+	return res_tune_each(s->db, &key, take_known, h, e) &&
+	       store_space(h, s, &key, e) &&
 	       res_tune_winners(s->db, TUNE_CHIP, op, add_seed, &seeding, e);
 }
 

@@ -219,6 +219,7 @@ struct candidate {
 	struct tune_candidate c;
 	char config[TUNE_TEXT];
 	bool taken; /* a worker has it, or it is decided */
+	bool known; /* the database has a row of it */
 	double time_s, clock_hz;
 	char object[20], limit[64];
 };

@@ -181,6 +181,20 @@ dd if=/dev/urandom of="$db" bs=4096 seek=1 count=40 conv=notrunc 2>/dev/null
 exits 2 'a damaged database' $tune $few --db "$db"
 has "$tmp/err" "$db" 'is named, too'
 
+# ---- on the device that there is; killed while it listed its candidates ----
+listed() {
+	sqlite3 "$tmp/list.db" 'SELECT config FROM tunes ORDER BY 1'
+}
+list="$tune --shapes 64x48x96 --budget quick -q -j1 --db $tmp/list.db"
+exits 0 'a search' $list
+listed >"$tmp/whole"
+sqlite3 "$tmp/list.db" 'DELETE FROM tune_winners; DELETE FROM tunes WHERE
+	id > (SELECT avg(id) FROM tunes)'
+ok 'half of its list is gone' sh -c "[ $(listed | wc -l) -lt $(wc -l <"$tmp/whole") ]"
+exits 0 'the same again' $list
+listed >"$tmp/again"
+ok 'lists them all' cmp "$tmp/whole" "$tmp/again"
+
 # ---- bad arguments ----
 exits 2 'no sizes' $tune --db "$db"
 has "$tmp/err" '--sizes' 'are asked for'
