@@ -106,7 +106,7 @@ long='--steps 400 --save-every 400 --eval-every 400'
 # shellcheck disable=SC2086 # words
 {
 	train 0 'a longer one, undisturbed' calm3 $long
-	for after in .5 1 2 4 8; do
+	for after in .02 .04 .08 .16 .32 .64 1.28 2.56 5.12 10; do
 		[ -e "$tmp/stopped/checkpoint" ] && break
 		timeout --preserve-status -s TERM "$after" "$q" train -q \
 			--data "$tmp/text" $small $long --resume \
