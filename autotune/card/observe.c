@@ -64,18 +64,6 @@ static const char *temporary_folder(void)
 	return access("/dev/shm", W_OK | X_OK) ? "/tmp" : "/dev/shm";
 }
 
-static void remove_database(const char *dir, const char *path)
-{
-	static const char *const parts[] = { "", "-wal", "-shm" };
-	char name[128];
-
-	for (size_t i = 0; i < ARRAY_SIZE(parts); i++) {
-		snprintf(name, sizeof(name), "%s%s", path, parts[i]);
-		unlink(name);
-	}
-	rmdir(dir);
-}
-
 bool card_observe(const struct cost_model *m, const bool *which,
 		  struct card_data *out, const volatile int *stop,
 		  struct err *e)
@@ -104,6 +92,7 @@ bool card_observe(const struct cost_model *m, const bool *which,
 		ok = db && card_read_db(out, db, e);
 	}
 	res_close(db);
-	remove_database(dir, path);
+	res_remove(path);
+	rmdir(dir);
 	return ok;
 }

@@ -172,7 +172,7 @@ static bool run_one(struct series *x, const struct series_side *side,
 		  (!x->foreign || take_rows(x, side, db.data, e));
 	unlink(log.data);
 	if (x->foreign)
-		unlink(db.data);
+		res_remove(db.data);
 	buf_fini(&log);
 	buf_fini(&db);
 	return ok;

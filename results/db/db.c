@@ -48,6 +48,19 @@ static bool has_log(const char *path)
 	return found;
 }
 
+void res_remove(const char *path)
+{
+	static const char *const suffix[] = { "", "-wal", "-shm", "-journal" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(suffix); i++) {
+		struct buf name = { 0 };
+
+		buf_printf(&name, "%s%s", path, suffix[i]);
+		unlink(name.data);
+		buf_fini(&name);
+	}
+}
+
 static bool check_file(const char *path, enum res_mode mode, struct err *e)
 {
 	struct stat s;

@@ -138,6 +138,9 @@ bool res_open_if(const char *path, struct res_db **out, struct err *e);
 /* Drops what an open batch has not committed.  NULL is allowed. */
 void res_close(struct res_db *db);
 
+/* The file of a database that nobody has open, and sqlite's files beside it. */
+void res_remove(const char *path);
+
 /* The path that was opened; lives as long as `db`. */
 const char *res_db_path(const struct res_db *db);
 

@@ -211,7 +211,7 @@ static void stored(void)
 	ok(tune(db, &p, NULL, &two) && two.stored, "the second run takes it");
 	is_str(two.config, one.config, "the same one");
 	select_from(db, one.config);
-	unlink(db);
+	res_remove(db);
 }
 
 int main(void)

@@ -4,6 +4,8 @@
 . tests/tap.sh
 unset T0_DB
 . tests/data/results/repository.sh
+mkdir "$tmp/scratch"
+export TMPDIR="$tmp/scratch"
 
 # ---- bench-commits ----
 bc="$r bench-commits -q"
@@ -27,6 +29,7 @@ exits 0 'a loss below the least' $bc -p 8 --least 0.2 "$bad~1..$bad" -- fake
 rm -f "$tmp"/t0.db* "$tmp"/count*
 exits 1 'the whole again' $bc -p 12 "$good..$bad" -- fake
 cp "$tmp/out" "$tmp/whole"
+is "$(ls -A "$TMPDIR")" '' 'nothing is left where temporary files are'
 rm -f "$tmp"/t0.db* "$tmp"/count*
 for n in 1 20 41; do
 	echo $n >"$tmp/count.kill"
@@ -34,7 +37,7 @@ for n in 1 20 41; do
 	is $? 137 "killed at process $n"
 done
 sleep 1
-rm "$tmp/count.kill"
+rm -rf "$tmp/count.kill" "$TMPDIR"/*
 exits 1 'it goes on' $bc -p 12 "$good..$bad" -- fake
 ok 'with nothing lost or twice' test "$("$r" list --csv | wc -l)" -eq 73
 # Values differ by the noise of the killed processes, verdicts do not.
@@ -54,6 +57,7 @@ has "$tmp/err" 'ended with 3' 'is quoted'
 exits 2 'outside of a repository' sh -c "cd '$tmp' && $bc a..b -- fake"
 has "$tmp/err" 'git repository' 'is told'
 is "$(git worktree list | wc -l)" 1 'no work tree is left'
+is "$(ls -A "$TMPDIR")" '' 'and nothing temporary'
 
 # ---- bisect, by the case that was measured ----
 rm -f "$tmp"/count*

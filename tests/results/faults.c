@@ -292,18 +292,6 @@ static const struct operation operations[] = {
 
 /* ---- one fault ---- */
 
-static void drop_files(void)
-{
-	static const char *const suffix[] = { "", "-wal", "-shm", "-journal" };
-
-	for (size_t i = 0; i < ARRAY_SIZE(suffix); i++) {
-		char name[160];
-
-		snprintf(name, sizeof(name), "%s%s", path, suffix[i]);
-		unlink(name);
-	}
-}
-
 static const char *template_path(const char *name)
 {
 	static char at[160];
@@ -318,7 +306,7 @@ static void put_template(const struct operation *o)
 	static struct buf content;
 	struct err e = { 0 };
 
-	drop_files();
+	res_remove(path);
 	if (o != last)
 		buf_reset(&content);
 	if (o->template && (o == last || file_read(template_path(o->template),
@@ -485,7 +473,7 @@ static void make_template(const char *name, bool full, bool accepted)
 {
 	struct err e = { 0 };
 
-	drop_files();
+	res_remove(path);
 	struct res_db *db = res_open(path, RES_WRITE, &e);
 	if (!db)
 		BUG("%s", e.msg);
