@@ -10,7 +10,7 @@
 #include "autotune/tuner/tune_int.h"
 
 static const struct tune_budget budgets[] = {
-	{ "quick", 16, 1, 3, 0 },
+	{ "quick", 16, 2, 3, 0 },
 	{ "standard", 96, 2, 6, 0 },
 	{ "exhaustive", UINT32_MAX, 2, 24, 0 },
 };

@@ -20,6 +20,7 @@ done
 exits 0 'a quick search ends well' $tune $few --db "$db" --json
 has "$tmp/out" '"verdict": "right"' 'the winner is right'
 has "$tmp/out" '"origin": "simulated"' 'and said to be simulated'
+is "$(grep -c '"behind_percent": [0-9]' "$tmp/out")" 2 'a right one is behind it'
 is "$(sql "$db" 'SELECT count(*) FROM v_tunes WHERE winner')" 2 \
 	'both problems have a winner'
 is "$(sql "$db" "SELECT count(*) > 500 FROM v_tunes WHERE m = 64 AND n = 64")" \
