@@ -52,6 +52,7 @@ struct qwen_cmd {
 	const char *precision, *recompute, *optimizer, *schedule,
 		*lora_targets;
 	bool untied, no_masters, resume;
+	const char *sweep, *shard; /* NULL: one run; the whole sweep */
 	bool train; /* of forecast */
 	const volatile int *stop; /* of cmd */
 };

@@ -447,13 +447,27 @@ static bool print_result(const struct qwen_school *s, struct err *e)
 	return ok;
 }
 
-bool qwen_cmd_train(struct cmd *r, struct err *e)
+bool qwen_school_teach(struct qwen_cmd *c, const char *into,
+		       bool (*print)(const struct qwen_school *s,
+				     struct err *e),
+		       struct err *e)
 {
-	struct qwen_cmd *c = (struct qwen_cmd *)r;
-	struct qwen_school s = { .c = c, .into = r->argv[0] };
+	struct qwen_school s = { .c = c, .into = into };
 	bool ok = school_open(&s, e) && qwen_school_run(&s, e) &&
-		  qwen_log_store(&s, e) && print_result(&s, e);
+		  qwen_log_store(&s, e) && (!print || print(&s, e));
 
 	school_close(&s);
 	return ok;
+}
+
+bool qwen_cmd_train(struct cmd *r, struct err *e)
+{
+	struct qwen_cmd *c = (struct qwen_cmd *)r;
+	const char *into = r->argv[0];
+
+	if (c->shard && !c->sweep)
+		return err_set(e, ERR_USAGE, "--shard %s without --sweep: one "
+			       "run has no parts", c->shard);
+	return c->sweep ? qwen_sweep_run(c, into, e) :
+			  qwen_school_teach(c, into, print_result, e);
 }

@@ -45,6 +45,23 @@ struct qwen_school {
 	unsigned broken; /* steps in a row whose gradients were no numbers */
 };
 
+/* --------------------------------------------------------- cmd_train.c --- */
+
+/* Learns as the options say into a folder, then prints, unless NULL. */
+bool qwen_school_teach(struct qwen_cmd *c, const char *into,
+		       bool (*print)(const struct qwen_school *s,
+				     struct err *e),
+		       struct err *e);
+
+/* --------------------------------------------------------- cmd_sweep.c --- */
+
+/*
+ * --sweep: a run for each combination of the file's values, each in a folder of
+ * its own in `into`; those of other shards are theirs.  When all are there,
+ * `into`/best is a link to the one that the rule in cmd_sweep.c chooses.
+ */
+bool qwen_sweep_run(struct qwen_cmd *c, const char *into, struct err *e);
+
 /* ----------------------------------------------------- cmd_train_run.c --- */
 
 /*
@@ -62,7 +79,13 @@ bool qwen_log_add(struct qwen_school *s, const struct qwen_lesson *l,
 		  struct err *e);
 /* The lines of a run that goes on, up to its step. */
 bool qwen_log_read(struct qwen_school *s, struct err *e);
-/* The log as rows, where --db names a database. */
+/*
+ * Of a folder: has its run ended, and the least loss of what is held out; NAN
+ * where there is none yet.
+ */
+bool qwen_log_best(struct qwen_cmd *c, const char *into, bool *done,
+		   double *loss, struct err *e);
+/* The log as rows, where --db names a database; a sweep's runs once. */
 bool qwen_log_store(const struct qwen_school *s, struct err *e);
 /* What INTO's model makes of --prompt, on stderr. */
 bool qwen_school_sample(const struct qwen_school *s, struct err *e);

@@ -22,6 +22,7 @@ char *qwen_school_path(const struct qwen_school *s, const char *name)
 
 #define COLUMNS "step,tokens,loss,rate,norm,valid_loss,bits_per_byte\n"
 
+/* All digits: rows of a run that went on are those of one that ran through. */
 static bool log_write(const struct qwen_school *s, struct err *e)
 {
 	char *path = qwen_school_path(s, "log.csv");
@@ -30,7 +31,7 @@ static bool log_write(const struct qwen_school *s, struct err *e)
 	buf_adds(&out, COLUMNS);
 	for (size_t i = 0; i < s->log.n; i++) {
 		const struct qwen_lesson *l = &s->log.v[i];
-		buf_printf(&out, "%llu,%llu,%.9g,%.9g,%.9g,%.9g,%.9g\n",
+		buf_printf(&out, "%llu,%llu,%.17g,%.17g,%.17g,%.17g,%.17g\n",
 			   (unsigned long long)l->step,
 			   (unsigned long long)l->tokens, l->loss, l->rate,
 			   l->norm, l->valid, l->bits_per_byte);
@@ -92,7 +93,40 @@ bool qwen_log_read(struct qwen_school *s, struct err *e)
 	return ok;
 }
 
+bool qwen_log_best(struct qwen_cmd *c, const char *into, bool *done,
+		   double *loss, struct err *e)
+{
+	struct qwen_school s = { .c = c, .into = into,
+				 .place.step = UINT64_MAX };
+	bool ok = qwen_log_read(&s, e);
+
+	*loss = NAN;
+	for (size_t i = 0; i < s.log.n; i++)
+		*loss = fmin(*loss, s.log.v[i].valid);
+	*done = s.log.n && s.log.v[s.log.n - 1].step == c->steps &&
+		!isnan(*loss);
+	vec_fini(&s.log);
+	return ok;
+}
+
 /* ---- rows ---- */
+
+/* A sweep that goes on comes by runs that ended before. */
+static bool has_rows(const struct qwen_school *s, const char *inputs,
+		     bool *out, struct err *e)
+{
+	struct res_db *db = NULL;
+	int64_t n = 0;
+	bool ok = access(s->c->db, F_OK) ||
+		  ((db = res_open(s->c->db, RES_READ, e)) &&
+		   res_query_int(db, &n, e, "SELECT count(*) FROM runs WHERE "
+				 "tool = 't0-qwen3 train' AND inputs = ? AND "
+				 "state = 'complete'", "t", inputs));
+
+	res_close(db);
+	*out = n > 0;
+	return ok;
+}
 
 static bool store_lesson(struct res_record *r, const char *name,
 			 const struct qwen_lesson *l, struct err *e)
@@ -127,6 +161,11 @@ bool qwen_log_store(const struct qwen_school *s, struct err *e)
 				       .seed = s->c->seed,
 				       .argc = s->c->cmd.line_argc,
 				       .argv = s->c->cmd.line_argv };
+	bool stored = false;
+	if (s->c->sweep && !has_rows(s, inputs, &stored, e))
+		return false;
+	if (stored)
+		return true;
 	bool ok = res_record_begin(&r, s->c->db, &run, e);
 	r.origin = RES_HARDWARE; /* this host has trained */
 	for (size_t i = 0; ok && i < s->log.n; i++)

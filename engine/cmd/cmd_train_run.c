@@ -282,5 +282,6 @@ bool qwen_school_run(struct qwen_school *s, struct err *e)
 	}
 	if (!ok || whole)
 		return ok;
-	return err_set(e, ERR_STOPPED, "the same command with --resume goes on");
+	return err_set(e, ERR_STOPPED, s->c->sweep ? "the same command goes on" :
+		       "the same command with --resume goes on");
 }

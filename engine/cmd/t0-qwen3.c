@@ -280,6 +280,10 @@ static const struct cli_opt options[] = {
 	  "steps between checkpoints (default: a tenth)" },
 	{ "resume", 0, CLI_FLAG, &c.resume, NULL,
 	  "go on from INTO's checkpoint, if there is one" },
+	{ "sweep", 0, CLI_STR, &c.sweep, "FILE",
+	  "a run for each combination of its lines \"OPTION VALUE...\"" },
+	{ "shard", 0, CLI_STR, &c.shard, "I/N",
+	  "of a sweep: only part I of N of the runs (default: $T0_SHARD)" },
 	CLI_OF("forecast"),
 	{ "train", 0, CLI_FLAG, &c.train, NULL,
 	  "a training step instead of passes: the options of train say which; "
