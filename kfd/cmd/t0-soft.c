@@ -46,12 +46,18 @@ static void remove_tree(const char *root)
 	nftw(root, remove_one, 16, FTW_DEPTH | FTW_PHYS);
 }
 
+/* What separates the paths in LD_PRELOAD cannot be part of one. */
+static bool is_separable(const char *path)
+{
+	return !strpbrk(path, " :");
+}
+
 /* Hundreds of small files: in memory, where there is such a place. */
 static const char *temporary_folder(void)
 {
 	const char *tmp = getenv("TMPDIR");
 
-	if (tmp && *tmp == '/')
+	if (tmp && *tmp == '/' && is_separable(tmp))
 		return tmp;
 	return access("/dev/shm", W_OK | X_OK) ? "/tmp" : "/dev/shm";
 }
@@ -123,6 +129,23 @@ static void set_variable(const char *name, const char *value)
 		setenv(name, value, 1);
 	else
 		unsetenv(name);
+}
+
+/* The library by a path that LD_PRELOAD can hold. */
+static bool make_separable(char library[4096], const char *root,
+			   struct err *e)
+{
+	struct buf link = { 0 };
+	bool ok = true;
+
+	if (!is_separable(library)) {
+		buf_printf(&link, "%s/%s", root, strrchr(library, '/') + 1);
+		ok = !symlink(library, link.data) ||
+		     err_sys(e, ERR_IO, errno, "%s", link.data);
+		snprintf(library, 4096, "%s", link.data);
+	}
+	buf_fini(&link);
+	return ok;
 }
 
 static void set_environment(const char *library, const char *root)
@@ -344,7 +367,8 @@ static bool run_program(struct cmd *c, struct err *e)
 	root = make_tree(e);
 	if (!root)
 		return false;
-	if (o.costs && !mark_simulated(root, e)) {
+	if ((o.costs && !mark_simulated(root, e)) ||
+	    (!o.trap && !make_separable(part, root, e))) {
 		remove_tree(root);
 		free(root);
 		return false;

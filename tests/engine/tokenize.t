@@ -56,17 +56,16 @@ has "$tmp/err" 'its 2 bytes' 'is told: offsets are of its NFC form'
 
 # ---- refused ----
 while IFS='|' read -r what said options; do
-	# shellcheck disable=SC2086 # options
-	exits 2 "$what" token $options
+	eval "exits 2 \"\$what\" token $options"
 	has "$tmp/err" "$said" "$what: says why"
 done <<EOF
 an id that is none|at byte 2: no token|--detokenize -p 1,99999999
 an id beyond all numbers|no token|--detokenize -p 99999999999999999999
 a word for an id|at byte 0|--detokenize -p a
 offsets of ids|no columns|--detokenize --offsets -p 1
-a text and a file|one or the other|-p a $tmp/three
-offsets in two files|wanted one|--offsets $tmp/three $tmp/three
-no such file|none|$tmp/none
+a text and a file|one or the other|-p a "\$tmp/three"
+offsets in two files|wanted one|--offsets "\$tmp/three" "\$tmp/three"
+no such file|none|"\$tmp/none"
 EOF
 exits 2 'no model' "$q" tokenize -p a
 has "$tmp/err" 'wanted --model' 'asks for one'

@@ -27,19 +27,21 @@ as() { # COMMAND...: not as root
 		"$@"
 	fi
 }
+# Paths of sockets are short, and lists of hosts have commas between them.
+socket=$(mktemp -d /tmp/t0-store-XXXXXX) || exit 2
 mkdir "$tmp/pg" && chmod 755 "$tmp" && chmod 700 "$tmp/pg"
-[ "$(id -u)" != 0 ] || chown nobody:nogroup "$tmp/pg"
+[ "$(id -u)" != 0 ] || chown nobody:nogroup "$tmp/pg" "$socket"
 as "$pg/initdb" -D "$tmp/pg/data" -U owner -A trust -N --wal-segsize=1 -E UTF8 --locale=C \
 	>"$tmp/out" 2>&1 || diag "$(cat "$tmp/out")"
 start() { # [THE MOST THAT A FILE MAY HAVE, in 512 bytes]
 	as sh -c "ulimit -f ${1-unlimited}; cd /; exec \"\$@\"" - \
-		"$pg/postgres" -D "$tmp/pg/data" -k "$tmp/pg" -c fsync=off \
+		"$pg/postgres" -D "$tmp/pg/data" -k "$socket" -c fsync=off \
 		-c listen_addresses= -c unix_socket_permissions=0777 \
 		-c max_connections=40 -c shared_buffers=16MB -c log_min_messages=fatal \
 		-c logging_collector=off >"$tmp/pg.log" 2>&1 &
 	server=$!
 	tries=0
-	until psql -qAt -h "$tmp/pg" -U owner -d postgres -c 'SELECT 1' \
+	until psql -qAt -h "$socket" -U owner -d postgres -c 'SELECT 1' \
 		>/dev/null 2>&1; do
 		tries=$((tries + 1))
 		[ $tries -lt 200 ] && kill -0 $server 2>/dev/null || break
@@ -52,21 +54,21 @@ stop() { # $server waits for it
 	wait "$server"
 	server=
 }
-trap 'stop; rm -rf "$tmp"' EXIT
-chmod 711 "$tmp/pg"
+trap 'stop; rm -rf "$tmp" "$socket"' EXIT
+chmod 711 "$socket"
 start
 sql() { # USER STATEMENT...
 	user=$1
 	shift
 	for statement; do
-		psql -qAtX -v ON_ERROR_STOP=1 -h "$tmp/pg" -U "$user" -d t0 \
+		psql -qAtX -v ON_ERROR_STOP=1 -h "$socket" -U "$user" -d t0 \
 			-c "$statement" || return
 	done
 }
 url() { # USER
-	echo "postgresql://$1@/t0?host=$tmp/pg"
+	echo "postgresql://$1@/t0?host=$socket"
 }
-ok 'PostgreSQL runs' psql -qAtX -h "$tmp/pg" -U owner -d postgres \
+ok 'PostgreSQL runs' psql -qAtX -h "$socket" -U owner -d postgres \
 	-c 'CREATE DATABASE t0' -c 'CREATE ROLE runner LOGIN' \
 	-c 'CREATE ROLE looker LOGIN'
 
@@ -136,7 +138,7 @@ SELECT 'experiment', uuid, kind, what, verdict, reason FROM v_experiments;
 SQL
 sqlite3 -separator '|' "$tmp/a.db" <"$tmp/queries" |
 	sed 's/\.0\(|\|$\)/\1/g' | sort >"$tmp/want"
-psql -qAtX -h "$tmp/pg" -U looker -d t0 -f "$tmp/queries" 2>&1 |
+psql -qAtX -h "$socket" -U looker -d t0 -f "$tmp/queries" 2>&1 |
 	sort >"$tmp/got"
 ok 'rows of the views are, too' cmp "$tmp/want" "$tmp/got"
 diff "$tmp/want" "$tmp/got" | head -n 20 >&2

@@ -28,7 +28,7 @@ exits 0 'a program compiles against the installed header' sh -c '
 	printf "%s\n" "#include <libt0-soft.h>" \
 		"int main(void) { return !t0_soft_status_name(0); }" >"$1/x.c" &&
 	gcc -I"$1/usr/include/t0" -o "$1/x" "$1/x.c" \
-		-L"$1/usr/lib/t0" -lt0-soft -Wl,-rpath,"$1/usr/lib/t0" &&
+		-L"$1/usr/lib/t0" -lt0-soft -Xlinker -rpath -Xlinker "$1/usr/lib/t0" &&
 	"$1/x"' sh "$tmp"
 sed -n '/^cat >line.c/,/^END/p' compiler/cmd/t0-cc.scd | sed '1d; $d' >"$tmp/line.c"
 exits 0 'an installed t0-cc compiles a source with the installed headers' \

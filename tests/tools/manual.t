@@ -79,7 +79,7 @@ for tool in "$build"/t0-*; do
 		skip "no man, so the page of $name is not read"
 		continue
 	fi
-	MANROFFOPT=-ww exits 0 "$name: the page is good roff" \
+	MANROFFOPT=-ww MANWIDTH=80 exits 0 "$name: the page is good roff" \
 		man --warnings -E UTF-8 -l "$tmp/$name.1"
 	is "$(cat "$tmp/err")" '' "$name: and gives no warning"
 	{

@@ -93,7 +93,7 @@ is "$(tr '\n' ' ' <"$tmp/out")" '2 a b card0 renderD128 ' \
 exits 0 'many arguments' run -- sh -c \
 	'env -i /bin/sh -c '\''echo "$#"'\'' $(seq 300)'
 is "$(cat "$tmp/out")" 299 'are passed on'
-exits 126 'what is no program' run -- sh -c "$tmp/err"
+exits 126 'what is no program' run -- sh -c '"$1"' sh "$tmp/err"
 exits 0 'our own runtime' run -- "$T0_BUILD/t0-run" -q --device kfd \
 	tests/data/kernels/saxpy.co saxpy -g 64 -b 64 f32:2 \
 	buf:64:f32=iota out:64:f32=1 u32:64

@@ -62,15 +62,19 @@ exits 0 'RECORD names every file with its hash and size' python3 \
 bin=$tmp/venv/bin
 if [ -e "$T0_SRC/build/clients/wheels.stamp" ]; then
 	without=--without-pip
-	pip="$T0_SRC/build/clients/wheels/bin/pip --python $bin/python"
+	pip() {
+		"$T0_SRC/build/clients/wheels/bin/pip" --python "$bin/python" "$@"
+	}
 else
-	without='' pip=$bin/pip
+	without=
+	pip() {
+		"$bin/pip" "$@"
+	}
 fi
-# shellcheck disable=SC2086 # $pip and $without are lists of words, here and below
+# shellcheck disable=SC2086 # a word or none
 exits 0 'a fresh environment' python3 -m venv $without "$tmp/venv"
-# shellcheck disable=SC2086
-exits 0 'pip installs it without an index' $pip install -q "$wheel"
-is "$($pip list --format freeze | sed -n 's/^t0[-_]soft==//p')" \
+exits 0 'pip installs it without an index' pip install -q "$wheel"
+is "$(pip list --format freeze | sed -n 's/^t0[-_]soft==//p')" \
 	"$("$T0_BUILD/t0-soft" --version |
 		sed 's/^[^ ]* \([^ ]*\) (\([^+)]*\)+*)$/\1+\2/')" \
 	'in the version of the program'
@@ -124,7 +128,7 @@ chmod +x "$program"
 # --------------------------------------------------------------- pytest
 files=$T0_SRC/build/clients/wheels/files
 # shellcheck disable=SC2086
-if ! $pip install -q --find-links "$files" pytest pytest-xdist \
+if ! pip install -q --find-links "$files" pytest pytest-xdist \
 	2>"$tmp/err"; then
 	diag 'SKIPPED: pytest is not in build/clients/wheels; scripts/clients 60 wheels fetches it'
 	skip 'pytest is not there: scripts/clients 60 wheels fetches it'

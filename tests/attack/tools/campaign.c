@@ -328,8 +328,8 @@ int main(int argc, char **argv)
 	snprintf(path, sizeof(path), "%s/libt0-soft-preload.so", c.build);
 	c.sanitized = access(path, F_OK) != 0;
 	const char *tmp = getenv("TMPDIR");
-	snprintf(c.scratch, sizeof(c.scratch), "%.30s/t0-attack-XXXXXX",
-		 tmp ? tmp : access("/dev/shm", W_OK) ? "/tmp" : "/dev/shm");
+	snprintf(c.scratch, sizeof(c.scratch), "%s/t0-attack-XXXXXX",
+		 tmp && strlen(tmp) <= 30 ? tmp : access("/dev/shm", W_OK) ? "/tmp" : "/dev/shm");
 	if (!mkdtemp(c.scratch) || chmod(c.scratch, 0755)) {
 		fprintf(stderr, "campaign: %s: %s\n", c.scratch,
 			strerror(errno));
