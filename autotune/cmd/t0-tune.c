@@ -117,6 +117,18 @@ static bool check_options(struct cmd *c, struct err *e)
 
 /* ---- what is done ---- */
 
+static void say_known(const struct options *x, const struct tune_outcome *out,
+		      size_t n)
+{
+	size_t known = 0;
+
+	for (size_t i = 0; i < n; i++)
+		known += out[i].stored;
+	if (known)
+		cmd_remark(&x->cmd, "%zu of %zu products were tuned before%s",
+			   known, n, known == n ? ": nothing to do" : "");
+}
+
 static bool search_all(struct options *x, const struct tune_report *r,
 		       const struct tune_problems *l, struct err *e)
 {
@@ -129,8 +141,10 @@ static bool search_all(struct options *x, const struct tune_report *r,
 		struct tune_outcome *out = xcalloc(l->n, sizeof(*out));
 
 		ok = published_store(x->o.db, x->o.costs, x->o.shard, e) &&
-		     tune_search(&x->o, l, out, e) &&
-		     tune_report(r, out, l->n, e);
+		     tune_search(&x->o, l, out, e);
+		if (ok)
+			say_known(x, out, l->n);
+		ok = ok && tune_report(r, out, l->n, e);
 		for (size_t i = 0; i < l->n; i++)
 			all = all && out[i].found;
 		free(out);

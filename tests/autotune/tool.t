@@ -40,6 +40,7 @@ is "$(sql "$db" "SELECT round(value, 3) FROM v_results WHERE area = 'gemm' AND
 is "$(sql "$db" "SELECT count(*) FROM v_results WHERE area = 'peak'")" 5 \
 	'and the roofline its limits'
 exits 0 'the same again' $tune $few --db "$db" --csv
+has "$tmp/err" '2 of 2 products were tuned before: nothing to do' 'says so'
 is "$(sql "$db" "SELECT count(*) FROM v_tunes WHERE state = 'timed' AND run > (
 	SELECT min(run) FROM v_tunes)")" 0 'times nothing anew'
 is "$(grep -c right "$tmp/out")" 2 'and shows the stored winners'
