@@ -113,6 +113,20 @@ static void check_table(const struct qwen_coherence *r,
 	}
 }
 
+/* That it passed says little of a text that is too short for some limits. */
+static void say_unjudged(const struct qwen_cmd *c,
+			 const struct qwen_coherence *r, size_t tokens)
+{
+	int n = 0;
+
+	for (int i = 0; i < QWEN_LIMITS; i++)
+		n += isnan(r->value[i]) && !r->broken[i];
+	if (n)
+		cmd_remark(&c->cmd, "%zu tokens are too few for %d of %d "
+			   "limits, which judge nothing here", tokens, n,
+			   QWEN_LIMITS);
+}
+
 static bool stream_load(const struct qwen_cmd *c, const struct qwen_config *m,
 			const struct qwen_tokenizer *tok, struct qwen_ids *ids,
 			struct err *e)
@@ -151,6 +165,7 @@ bool qwen_cmd_check(struct cmd *r, struct err *e)
 		check_table(&found, &limits, &t);
 		ok = cmd_table(&c->cmd, &t, e);
 		table_fini(&t);
+		say_unjudged(c, &found, ids.n);
 	}
 	qwen_ids_fini(&ids);
 	qwen_tokenizer_free(tok);

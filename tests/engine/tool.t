@@ -130,6 +130,7 @@ exits 2 'quantize into nowhere' "$q" quantize --to int8 "$m"
 has "$tmp/err" 'FROM INTO' 'says how'
 
 exits 0 'a sane text is coherent' "$q" check -m "$m" -p 'Yes, it is.'
+has "$tmp/err" 'are too few for 3 of 9 limits' 'but short, which is said'
 i=0 loop=
 while [ $((i += 1)) -le 40 ]; do loop="$loop again and"; done
 exits 1 'a loop is not' "$q" check -m "$m" -p "$loop"
