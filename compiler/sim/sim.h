@@ -550,6 +550,19 @@ void sim_lanes_exec(struct sim_lanes *l, const struct isa_inst *in);
 /* Bytes that a lane moves: the widest vector register but the address. */
 uint32_t sim_access_bytes(const struct isa_inst *in);
 
+/* ----------------------------------------------------------- range.c ---- */
+
+enum sim_range_id {
+#define TIME_RANGE(id, least, most, rows, of) SIM_RANGE_##id,
+#include "compiler/sim/range.def"
+};
+struct sim_range {
+	double least, most; /* measured over simulated, of 80 % */
+	int rows;	    /* that it was made of */
+	const char *of;
+};
+const struct sim_range *sim_range(enum sim_range_id id);
+
 /* ------------------------------------------------------------ info.c ---- */
 
 /*

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "compiler/sim/sim.h"
 #include "kfd/cmd/job.h"
 
 bool kfd_job_list(const struct kfd_job *r, struct err *e)
@@ -81,8 +82,13 @@ static void text_time(const struct kfd_job *r, struct buf *out)
 	unit_print(out, (double)kfd_job_median_ns(r) * 1e-9, "s");
 	buf_printf(out, " (median of %" PRIu64 ")\n", r->n_done);
 	if (r->simulated_s > 0) {
+		const struct sim_range *x = sim_range(SIM_RANGE_TIMES);
 		buf_adds(out, "simulated device time ");
 		unit_print(out, r->simulated_s, "s");
+		buf_adds(out, ", 80 % range ");
+		unit_print(out, r->simulated_s * x->least, "s");
+		buf_adds(out, " to ");
+		unit_print(out, r->simulated_s * x->most, "s");
 		buf_adds(out, " (t0-sim explains it)\n");
 	}
 }
@@ -178,9 +184,14 @@ static void json_result(const struct kfd_job *r, struct buf *out)
 			 r->l.grid[0], r->l.grid[1], r->l.grid[2], "block",
 			 r->l.block[0], r->l.block[1], r->l.block[2], "device_ns",
 			 times, "buffers", buffers);
-	if (r->simulated_s > 0)
+	if (r->simulated_s > 0) {
+		const struct sim_range *x = sim_range(SIM_RANGE_TIMES);
 		json_object_set_new(root, "simulated_s",
 				    json_real(r->simulated_s));
+		json_object_set_new(root, "simulated_range_s", json_pack(
+			"[ff]", r->simulated_s * x->least,
+			r->simulated_s * x->most));
+	}
 	text = json_dumps(root, JSON_INDENT(1) | JSON_REAL_PRECISION(17));
 	if (!text)
 		BUG("jansson refuses our own values");

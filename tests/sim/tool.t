@@ -181,7 +181,7 @@ if [ -f "$shared/reference/t0_gemm_published.csv" ]; then
 		-v m="$most" -F '[(,]' '/^TIME_RANGE.TIMES/ {
 			exit !($3 / l > .97 && $3 / l < 1.03 &&
 			       $4 / m > .97 && $4 / m < 1.03) }' \
-		"$T0_SRC/compiler/sim/examine/range.def"
+		"$T0_SRC/compiler/sim/range.def"
 else
 	skip 'no ../shared/reference/t0_gemm_published.csv'
 fi

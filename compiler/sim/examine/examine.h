@@ -100,19 +100,6 @@ int sim_compare_numbers(const void *a, const void *b);
  */
 void sim_spread(double *v, size_t n, double *least, double *most);
 
-/* ----------------------------------------------------------- range.c ---- */
-
-enum sim_range_id {
-#define TIME_RANGE(id, least, most, rows, of) SIM_RANGE_##id,
-#include "compiler/sim/examine/range.def"
-};
-struct sim_range {
-	double least, most; /* measured over simulated, of 80 % */
-	int rows;	    /* that it was made of */
-	const char *of;
-};
-const struct sim_range *sim_range(enum sim_range_id id);
-
 /* ------------------------------------------------------------- mca.c ---- */
 
 /*
