@@ -7,9 +7,9 @@
 #include <string.h>
 
 #include "compiler/cost/cost.h"
-#include "engine/cmd/cmd.h"
+#include "compiler/sim/sim.h"
+#include "engine/cmd/cmd_forecast.h"
 #include "engine/gpu/gpu.h"
-#include "results/db/results.h"
 
 struct forecast {
 	struct qwen_cmd *c;
@@ -101,6 +101,37 @@ static bool store_kernel(struct forecast *f, const struct gpu_question *q,
 
 /* ---- passes ---- */
 
+/* Columns of a whole pass; the table has them in this order. */
+enum { RATE = 6, DRAM, LIMIT, CHOSEN, RATE_LO, RATE_HI, NEAR, NEAR_OF };
+
+/* A pass's tokens per second, their range, and what others published. */
+static bool add_rate(struct forecast *f, const struct gpu_question *q,
+		     const struct gpu_forecast *x, double all, struct err *e)
+{
+	const struct sim_range *off = sim_range(SIM_RANGE_TIMES);
+	const struct qwen_published us = {
+		.decode = q->tokens == 1, .tokens = q->tokens,
+		.behind = q->positions - q->tokens,
+		.parameters = (double)qwen_config_params(&f->config),
+		.weight_bytes = (double)x->weight_bytes,
+		.rate = q->sequences * q->tokens / all,
+	};
+	const struct qwen_published *near =
+		q->sequences == 1 ? qwen_published_near(&us) : NULL;
+	struct table *t = &f->table;
+
+	table_cell(t, RATE, "%.1f", us.rate);
+	table_cell(t, RATE_LO, "%.1f", us.rate / off->most);
+	table_cell(t, RATE_HI, "%.1f", us.rate / off->least);
+	if (near) {
+		table_cell(t, NEAR, "%.1f", near->rate);
+		table_cell(t, NEAR_OF, "%s, %s", near->model, near->source);
+	}
+	return !f->rows.db || q->sequences != 1 ||
+	       qwen_forecast_store(&f->rows, f->c->model ? f->c->model :
+				   f->c->shape, &us, near, e);
+}
+
 /* One pass; rows of its kernels, then of the whole. */
 static bool forecast_pass(struct forecast *f, const char *name,
 		 const struct gpu_question *q, struct err *e)
@@ -119,16 +150,16 @@ static bool forecast_pass(struct forecast *f, const char *name,
 		    s->launches * s->each_s);
 		table_cell(&f->table, 5, "%.1f",
 			   100 * s->launches * s->each_s / all);
-		table_cell(&f->table, 8, "%s", s->limit);
-		table_cell(&f->table, 9, "%s", s->chosen);
+		table_cell(&f->table, LIMIT, "%s", s->limit);
+		table_cell(&f->table, CHOSEN, "%s", s->chosen);
 		ok = ok && (!f->rows.db || store_kernel(f, q, s, i, e));
 	}
 	add_row(f, name, "(launches)", x.packets, x.launches_s / x.packets,
 	    x.launches_s);
 	table_cell(&f->table, 5, "%.1f", 100 * x.launches_s / all);
 	add_row(f, name, "(all)", x.packets, 0, all);
-	table_cell(&f->table, 6, "%.1f", q->sequences * q->tokens / all);
-	table_cell(&f->table, 7, "%.1f",
+	ok = ok && add_rate(f, q, &x, all, e);
+	table_cell(&f->table, DRAM, "%.1f",
 		   100 * (double)x.weight_bytes / rate / all);
 	free(x.share);
 	return ok;
@@ -211,13 +242,16 @@ bool qwen_cmd_forecast(struct cmd *r, struct err *e)
 	bool ok;
 
 	table_init(&f.table, "pass,kernel,#launches,#us_each,#ms,#share_percent,"
-			     "#tokens_per_s,#dram_percent,limit,chosen");
+			     "#tokens_per_s,#dram_percent,limit,chosen,#from,"
+			     "#to,#published,published_by");
 	ok = config_read(&f, e) && costs_read(&f, e) &&
 	     (c->train ? qwen_forecast_step(c, &f.config, &f.costs, e) :
 			 forecast_all(&f, e));
 	cost_summary(&f.costs, text, sizeof(text));
 	if (ok)
-		cmd_remark(r, "simulated for gfx1100 from costs: %s", text);
+		cmd_remark(r, "simulated for gfx1100 from costs: %s; from and to "
+			   "are where 80 %% of %s lie", text,
+			   sim_range(SIM_RANGE_TIMES)->of);
 	table_fini(&f.table);
 	cost_fini(&f.costs);
 	return ok;

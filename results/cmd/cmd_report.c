@@ -44,6 +44,15 @@ static const struct section {
 	  "JOIN v_results p ON p.run = r.run AND p.case_id = r.case_id "
 	  "AND p.metric = 'predicted' WHERE r.metric = 'reference' "
 	  "AND r.value <> 0 ORDER BY abs(error) DESC, r.result LIMIT 15" },
+	{ "forecasts", "Forecasts of models",
+	  "Simulated tokens per second of one sequence, newest first, beside "
+	  "what others published of the nearest model.",
+	  "phase,params,#tokens_per_s,#from,#to,#published,source,#run",
+	  "SELECT f.name, f.params, f.value, f.lo, f.hi, r.value, r.source, "
+	  "f.run FROM v_results f LEFT JOIN v_results r ON r.run = f.run AND "
+	  "r.area = 'predict' AND r.name = f.name AND r.params = f.params AND "
+	  "r.metric = 'reference' WHERE f.area = 'forecast' AND f.metric = "
+	  "'tokens_per_s' ORDER BY f.run DESC, f.result LIMIT 50" },
 	{ "costs", "Costs", "The newest of each kind.",
 	  "name,params,metric,~value,unit,origin,device,#spread,#n,source",
 	  "SELECT name, params, metric, value, unit, origin, device_name, "

@@ -197,4 +197,17 @@ has "$tmp/err" 'bad.db' 'it is named'
 exits 2 'all weights of 8b do not fit' "$q" forecast --train --shape 8b $step
 has "$tmp/err" 'bytes of device memory' 'it says how much it needs'
 has "$tmp/err" 'kept' 'and what for'
+# ---- beside what others published ----
+exits 0 "8b in int4" "$q" forecast --shape 8b --weights int4 --prefill 2048 \
+	--context 128 --csv --db "$tmp/near.db"
+grep "(all)" "$tmp/out" | tr -d "\r" >"$tmp/all"
+# 4.3 GiB of weights: of the published ones those of 4.36 are nearest.
+is "$(sed -n 1p "$tmp/all" | cut -d, -f13)" 112.0 "decoding of the nearest model"
+has "$tmp/all" "Llama 8B Q4_K_M ROCm, ggml-org" "and a prompt of it"
+ok "within the range" awk -F, '{ if (!($11 < $7 && $7 < $12)) exit 1 }' "$tmp/all"
+exits 0 "the report" "$T0_BUILD/t0-results" report -q --db "$tmp/near.db" "$tmp/report"
+has "$tmp/report/index.html" "ggml-org/llama.cpp#20934" "has them"
+exits 0 "tiny" "$q" forecast --shape tiny --prefill 16 --context 16 --csv
+is "$(grep -c ggml "$tmp/out")" 0 "nothing is near a tiny model"
+
 plan_done

@@ -48,4 +48,13 @@ near 'a launch and its wait, by a judge' \
 near 'memory written, by a judge' \
 	"$(awk "BEGIN { print $(cost mem.dram_rate) * $(cost mem.dram_write_share) }")" \
 	"$(fact 'memory written' judge)" 0.05
+
+# What `t0-qwen3 forecast` has beside its own figures is of this file.
+sed -n 's/^PUBLISHED(\([A-Z]*\), *"\([^"]*\)".* \([0-9.]*\), *\(L[0-9]*\))/\1|\2|\3|\4/p' \
+	engine/cmd/published.def | tr 'A-Z' 'a-z' | sort >"$tmp/ours"
+rows | awk -F, '$4 == "decode" || $4 == "prefill" {
+	n = split($3, source, "#")
+	print $4 "|" $5 "|" $11 "|l" source[n]
+}' | tr 'A-Z' 'a-z' | sort >"$tmp/theirs"
+ok 'figures of engines stand here, too' diff "$tmp/theirs" "$tmp/ours"
 plan_done
