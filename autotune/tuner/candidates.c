@@ -315,6 +315,12 @@ bool candidates_next(struct candidates *h, uint32_t budget, size_t *out)
 	return true;
 }
 
+void candidates_drop(struct candidates *h, size_t i)
+{
+	h->v[i].taken = false;
+	h->taken--;
+}
+
 void candidates_take(struct candidates *h, size_t i)
 {
 	struct candidate *x = &h->v[i];

@@ -34,9 +34,10 @@ bool tune_budget_parse(const char *s, struct tune_budget *b, struct err *e)
 
 /* ---- workers ---- */
 
-/* An answer on its way to the database. */
+/* A candidate to be timed, then an answer on its way to the database. */
 struct answer {
 	size_t candidates, entry;
+	bool last; /* of its round */
 	struct answer *next;
 };
 
@@ -44,9 +45,17 @@ struct search {
 	const struct tune_opts *o;
 	struct code_cache *codes;
 	struct candidates *candidates; /* [n] */
-	size_t n, turn;
+	size_t n;
 	uint64_t end_ns; /* of timing; 0: none */
 	pthread_mutex_t lock;
+	/*
+	 * What is timed next is chosen by what was timed before, so that it is
+	 * chosen in rounds: from what all earlier rounds said and nothing else,
+	 * however many threads there are and whichever is faster.
+	 */
+	VEC(struct answer *) round;
+	size_t begun, given; /* of the round */
+	pthread_cond_t turn; /* a round has ended, or another begun */
 	pthread_cond_t news;
 	struct answer *first, **last;
 	unsigned working;
@@ -73,17 +82,73 @@ static bool follow_neighbours(struct search *s, struct answer *a)
 		candidates_follow(h, h + 1, most, &a->entry));
 }
 
-/* The next of all hunts, in turn; with the lock held. */
-static bool next_job(struct search *s, struct answer *a)
+/* Chooses the candidates of a round, a few of each problem; the lock is held. */
+static void begin_round(struct search *s)
 {
-	for (size_t i = 0; !is_over(s) && i < s->n; i++) {
-		a->candidates = s->turn++ % s->n;
-		if (follow_neighbours(s, a) ||
-		    candidates_next(&s->candidates[a->candidates],
-				    s->o->budget.simulate, &a->entry))
-			return true;
+	const int each = s->n == 1 && !s->o->shard ? 4 : 2;
+
+	s->round.n = s->begun = s->given = 0;
+	for (int k = 0; k < each; k++)
+		for (size_t i = 0; !is_over(s) && i < s->n; i++) {
+			struct answer a = { .candidates = i };
+
+			if (!follow_neighbours(s, &a) &&
+			    !candidates_next(&s->candidates[i],
+					     s->o->budget.simulate, &a.entry))
+				continue;
+			struct answer *job = xcalloc(1, sizeof(*job));
+			*job = a;
+			vec_push(&s->round, job);
+		}
+	pthread_cond_broadcast(&s->turn);
+}
+
+/* Those that nobody began, as it is time to end, stay untried. */
+static void drop_rest(struct search *s)
+{
+	for (size_t i = s->begun; i < s->round.n; i++) {
+		struct answer *a = s->round.v[i];
+
+		candidates_drop(&s->candidates[a->candidates], a->entry);
+		free(a);
 	}
-	return false;
+	s->round.n = s->begun;
+}
+
+/* Its answers count, in the order of the round; the lock is held. */
+static void end_round(struct search *s)
+{
+	for (size_t i = 0; i < s->round.n; i++) {
+		struct answer *a = s->round.v[i];
+
+		candidates_take(&s->candidates[a->candidates], a->entry);
+		a->last = i + 1 == s->round.n;
+		*s->last = a;
+		s->last = &a->next;
+	}
+	s->round.n = s->begun = s->given = 0;
+	pthread_cond_signal(&s->news);
+	pthread_cond_broadcast(&s->turn);
+}
+
+/* The next to be timed, or NULL when there is no more; the lock is held. */
+static struct answer *next_job(struct search *s)
+{
+	for (;;) {
+		if (is_over(s))
+			drop_rest(s);
+		if (s->begun < s->round.n)
+			return s->round.v[s->begun++];
+		if (s->given < s->begun) { /* others are at it */
+			pthread_cond_wait(&s->turn, &s->lock);
+			continue;
+		}
+		if (s->round.n)
+			end_round(s);
+		begin_round(s);
+		if (!s->round.n)
+			return NULL;
+	}
 }
 
 static bool time_it(struct search *s, const struct tune_problem *p,
@@ -104,7 +169,7 @@ static bool time_it(struct search *s, const struct tune_problem *p,
 	return true;
 }
 
-/* Only this thread touches the entry until the answer is given. */
+/* Only this thread touches the entry until the round ends. */
 static void work_on(struct search *s, const struct answer *a)
 {
 	struct candidates *h = &s->candidates[a->candidates];
@@ -118,37 +183,26 @@ static void work_on(struct search *s, const struct answer *a)
 		snprintf(done.c.reason, sizeof(done.c.reason), "%.110s",
 			 e.msg);
 	}
-	pthread_mutex_lock(&s->lock);
 	*x = done;
-	candidates_take(h, a->entry);
-	pthread_mutex_unlock(&s->lock);
 }
 
 static void *run_worker(void *ctx)
 {
 	struct search *s = ctx;
+	struct answer *a;
 
-	for (;;) {
-		struct answer *a = xcalloc(1, sizeof(*a));
-
-		pthread_mutex_lock(&s->lock);
-		bool more = next_job(s, a);
-		if (!more) {
-			s->working--;
-			pthread_cond_signal(&s->news);
-		}
+	pthread_mutex_lock(&s->lock);
+	while ((a = next_job(s))) {
 		pthread_mutex_unlock(&s->lock);
-		if (!more) {
-			free(a);
-			return NULL;
-		}
 		work_on(s, a);
 		pthread_mutex_lock(&s->lock);
-		*s->last = a;
-		s->last = &a->next;
-		pthread_cond_signal(&s->news);
-		pthread_mutex_unlock(&s->lock);
+		if (++s->given == s->round.n)
+			pthread_cond_broadcast(&s->turn);
 	}
+	s->working--;
+	pthread_cond_signal(&s->news);
+	pthread_mutex_unlock(&s->lock);
+	return NULL;
 }
 
 /* ---- the main thread ---- */
@@ -197,9 +251,13 @@ static bool take_answers(struct search *s, struct decider *j,
 	struct answer *a;
 	bool ok = true;
 
+	/* A round is stored in one, so that what goes on goes on from a round. */
+	res_batch_begin(j->s->db);
 	while ((a = wait_answer(s, &x))) {
 		ok = ok &&
 		     store_answer(j, &s->candidates[a->candidates], &x, e);
+		if (ok && a->last)
+			ok = res_batch_commit(j->s->db, e);
 		if (!ok) {
 			pthread_mutex_lock(&s->lock);
 			s->failed = true;
@@ -208,7 +266,7 @@ static bool take_answers(struct search *s, struct decider *j,
 		progress_step(bar, 1);
 		free(a);
 	}
-	return ok;
+	return res_batch_end(j->s->db, ok ? e : NULL) && ok;
 }
 
 static uint64_t jobs_of(const struct search *s)
@@ -334,6 +392,7 @@ bool tune_search(const struct tune_opts *o, const struct tune_problems *l,
 			   (uint64_t)(o->budget.seconds * share * 1e9);
 	pthread_mutex_init(&s.lock, NULL);
 	pthread_cond_init(&s.news, NULL);
+	pthread_cond_init(&s.turn, NULL);
 	bool ok = tune_store_open(&store, o, e) &&
 		  cost_store_peaks(o->costs, store.db, store.run, e) &&
 		  decide_open(&j, e) &&
@@ -349,5 +408,7 @@ bool tune_search(const struct tune_opts *o, const struct tune_problems *l,
 	code_cache_free(s.codes);
 	pthread_mutex_destroy(&s.lock);
 	pthread_cond_destroy(&s.news);
+	pthread_cond_destroy(&s.turn);
+	vec_fini(&s.round);
 	return ok;
 }

@@ -7,6 +7,7 @@
 #include <pthread.h>
 
 #include "autotune/tuner/tune.h"
+#include "base/vec.h"
 #include "kfd/kfd.h"
 #include "results/stats/stats.h"
 
@@ -259,6 +260,8 @@ bool candidates_next(struct candidates *h, uint32_t budget, size_t *out);
 /* What is the fastest for another problem, if it was not tried for this one. */
 bool candidates_follow(struct candidates *h, const struct candidates *other,
 		       uint32_t budget, size_t *out);
+/* One that was given is not going to be timed after all. */
+void candidates_drop(struct candidates *h, size_t i);
 /* A candidate was timed, or could not be. */
 void candidates_take(struct candidates *h, size_t i);
 /* The row of an entry, for the database. */

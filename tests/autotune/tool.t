@@ -199,6 +199,15 @@ exits 0 'the same again' list
 listed >"$tmp/again"
 ok 'lists them all' cmp "$tmp/whole" "$tmp/again"
 
+# ---- the same with any number of threads ----
+for j in 1 3; do
+	exits 0 "$j threads" $tune --shapes 256x512x384,128x96x64 --budget quick -q \
+		-j $j --db "$tmp/j$j.db"
+	sqlite3 "$tmp/j$j.db" 'SELECT m, config, state, reason, time_s FROM
+		v_tunes ORDER BY 1, 2' >"$tmp/j$j"
+done
+ok 'the same are timed, to the same times' cmp "$tmp/j1" "$tmp/j3"
+
 # ---- bad arguments ----
 exits 2 'no sizes' $tune --db "$db"
 has "$tmp/err" '--sizes' 'are asked for'
