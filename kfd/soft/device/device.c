@@ -245,6 +245,29 @@ static int kfd_mmap_offset(struct soft_dev *d, uint64_t offset, uint64_t size,
 	return 0;
 }
 
+/*
+ * Addresses that a process reserves for buffers, one behind the other.  Where
+ * buffers lie decides which lines of a cache they share, so that what the
+ * simulator says of a process must not depend on where Linux would put them,
+ * which is random.  Where a place is taken, Linux chooses.
+ */
+#define PLACES_BEGIN (UINT64_C(1) << 45)
+#define PLACES_END   (UINT64_C(5) << 44)
+#define PLACE_ALIGN  (UINT64_C(2) << 20) /* the largest fragment */
+
+static void *next_place(size_t size_bytes)
+{
+	static uint64_t next = PLACES_BEGIN;
+	const uint64_t size = (size_bytes + PLACE_ALIGN - 1) &
+			      ~(PLACE_ALIGN - 1);
+
+	if (size_bytes > PLACES_END - PLACES_BEGIN ||
+	    __atomic_load_n(&next, __ATOMIC_RELAXED) > PLACES_END - size)
+		return NULL;
+	return (void *)(uintptr_t)__atomic_fetch_add(&next, size,
+						     __ATOMIC_RELAXED);
+}
+
 static void *soft_mmap(struct kfd_driver *drv, void *addr, size_t size_bytes,
 		       int prot, int flags, int fd, uint64_t offset,
 		       int *err_no)
@@ -278,6 +301,8 @@ static void *soft_mmap(struct kfd_driver *drv, void *addr, size_t size_bytes,
 		*err_no = -ret;
 		return MAP_FAILED;
 	}
+	if (!addr && prot == PROT_NONE && flags & MAP_ANONYMOUS)
+		addr = next_place(size_bytes);
 	p = mmap(addr, size_bytes, prot, flags, file, (off_t)offset);
 	if (p == MAP_FAILED)
 		*err_no = errno;
