@@ -34,6 +34,9 @@ static void add_facts(const struct qwen_session *s, struct table *t)
 	add_fact(t, "query heads", "%u of %u", c->heads, c->head_dim);
 	add_fact(t, "key-value heads", "%u", c->kv_heads);
 	add_fact(t, "feed-forward size", "%u", c->ffn);
+	if (c->experts.n)
+		add_fact(t, "experts", "%u, of which a token uses %u",
+			 c->experts.n, c->experts.used);
 	add_fact(t, "vocabulary", "%u", c->vocab);
 	add_fact(t, "context", "%u", c->max_positions);
 	add_fact(t, "rotary base", "%g", c->rope_theta);

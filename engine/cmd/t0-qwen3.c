@@ -210,7 +210,8 @@ static const struct cli_opt options[] = {
 	  "mxfp4, q6_k, q5_k, q4_k, iq4_xs, q3_k or q2_k" },
 	CLI_OF("make forecast"),
 	{ "shape", 0, CLI_STR, &c.shape, "NAME",
-	  "tiny, 0.6b, 1.7b, 4b, 8b, 14b or 32b" },
+	  "tiny, 0.6b, 1.7b, 4b, 8b, 14b, 32b; mixtures: tiny-moe, 30b-a3b, "
+	  "235b-a22b" },
 	CLI_OF("make train"),
 	{ "tokenizer", 0, CLI_STR, &c.tokenizer, "DIR",
 	  "copy the tokenizer of this folder" },

@@ -166,17 +166,17 @@ static void product_wide(struct worker *w, const float *x, uint32_t n,
 	}
 }
 
-void cpu_product(struct worker *w, const float *x, uint32_t n,
+void cpu_product(struct worker *w, const float *x, uint32_t first, uint32_t n,
 		 const struct rows *r)
 {
 	const struct qwen_kernels *k = w->s->m->kernels;
 	const struct qwen_matrix *m = r->w;
 	enum qwen_activations as = cpu_activations(w->s->m, m->type, false);
 
-	x = as == QWEN_AS_F32 ? x : w->xr;
+	x = (as == QWEN_AS_F32 ? x : w->xr) + (size_t)first * m->cols;
 	if (as == QWEN_AS_INT8)
-		k->product_int(m, (uint32_t)r->r0, (uint32_t)r->r1, w->xq, n,
-			       r->y, m->rows, r->add);
+		k->product_int(m, (uint32_t)r->r0, (uint32_t)r->r1,
+			       w->xq + first, n, r->y, m->rows, r->add);
 	else if (qwen_is_integer(m->type))
 		product_wide(w, x, n, r);
 	else
@@ -194,14 +194,13 @@ static void multiply_shared(struct worker *w, const float *x,
 	cpu_input(w, x, w->s->p->n, &r, 1);
 	threads_deal(&d, w->t, w->thread, m->rows, cpu_grain(m));
 	while (threads_take(&d, &r.r0, &r.r1))
-		cpu_product(w, x, w->s->p->n, &r);
+		cpu_product(w, x, 0, w->s->p->n, &r);
 	threads_barrier(w->t);
 }
 
 /* ---- a layer ---- */
 
-/* Norms of all tokens into the thread's own h. */
-static const float *norm_tokens(struct worker *w, const float *norm)
+const float *cpu_norm_tokens(struct worker *w, const float *norm)
 {
 	const struct qwen_config *c = &w->s->m->config;
 
@@ -242,7 +241,7 @@ void cpu_decode_attention(struct worker *w, uint32_t layer)
 				    { .w = &l->k, .y = s->k },
 				    { .w = &l->v, .y = s->v } };
 	uint32_t per = c->heads / c->kv_heads, d = c->head_dim;
-	const float *x = norm_tokens(w, l->attn_norm);
+	const float *x = cpu_norm_tokens(w, l->attn_norm);
 	struct threads_deal deal;
 	size_t from, to;
 
@@ -256,7 +255,7 @@ void cpu_decode_attention(struct worker *w, uint32_t layer)
 			struct rows r = qkv[i < per ? 0 : i - per + 1];
 			r.r0 = (i < per ? h * per + i : h) * d;
 			r.r1 = r.r0 + d;
-			cpu_product(w, x, s->p->n, &r);
+			cpu_product(w, x, 0, s->p->n, &r);
 			if (atomic_fetch_add(&s->there[h], 1) < per + 1)
 				continue;
 			s->there[h] = 0;
@@ -275,7 +274,7 @@ void cpu_decode_ffn(struct worker *w, uint32_t layer)
 	struct rows gate = { .w = &l->gate, .y = s->gate };
 	struct rows up = { .w = &l->up, .y = s->up };
 	const struct rows both[] = { gate, up };
-	const float *x = norm_tokens(w, l->ffn_norm);
+	const float *x = cpu_norm_tokens(w, l->ffn_norm);
 	uint32_t ffn = s->m->config.ffn;
 	struct threads_deal d;
 
@@ -284,8 +283,8 @@ void cpu_decode_ffn(struct worker *w, uint32_t layer)
 	while (threads_take(&d, &gate.r0, &gate.r1)) {
 		up.r0 = gate.r0;
 		up.r1 = gate.r1;
-		cpu_product(w, x, s->p->n, &gate);
-		cpu_product(w, x, s->p->n, &up);
+		cpu_product(w, x, 0, s->p->n, &gate);
+		cpu_product(w, x, 0, s->p->n, &up);
 		for (size_t i = 0, at = gate.r0; i < s->p->n; i++, at += ffn)
 			s->m->kernels->swiglu(s->gate + at, s->up + at,
 					      (uint32_t)(gate.r1 - gate.r0),

@@ -105,10 +105,11 @@ static void worker_init(struct cpu *s, struct worker *w, unsigned thread)
 	w->part = arena_alloc(&s->mem, queries * sizeof(*w->part));
 	w->wide = alloc_floats(s, QWEN_RUN, c->head_dim);
 	w->h = alloc_floats(s, NARROW, c->hidden);
-	w->xr = alloc_floats(s, NARROW, widest_of(c));
+	w->xr = alloc_floats(s, NARROW * s->each, widest_of(c));
 	w->row = alloc_floats(s, 1, widest_of(c));
 	w->best = arena_alloc(&s->mem, s->shape.max_tokens * sizeof(*w->best));
-	quants_init(s, w->xq, NARROW);
+	w->xq = arena_alloc(&s->mem, NARROW * s->each * sizeof(*w->xq));
+	quants_init(s, w->xq, NARROW * s->each);
 }
 
 static void buffers_init(struct cpu *s)
@@ -123,8 +124,10 @@ static void buffers_init(struct cpu *s)
 	s->a = alloc_floats(s, n, (size_t)c->heads * c->head_dim);
 	s->k = alloc_floats(s, n, (size_t)c->kv_heads * c->head_dim);
 	s->v = alloc_floats(s, n, (size_t)c->kv_heads * c->head_dim);
-	s->gate = alloc_floats(s, n, c->ffn);
-	s->up = alloc_floats(s, n, c->ffn);
+	s->each = c->experts.n ? c->experts.used : 1;
+	s->gate = alloc_floats(s, n * s->each, c->ffn);
+	s->up = alloc_floats(s, n * s->each, c->ffn);
+	cpu_experts_init(s);
 	s->run = arena_alloc(&s->mem, n * sizeof(*s->run));
 	s->there = arena_alloc(&s->mem,
 			       NARROW * c->kv_heads * sizeof(*s->there));
@@ -327,7 +330,7 @@ static void compute_logits(struct worker *w)
 		cpu_input(w, w->h, p->n_wanted, &head, 1);
 		threads_deal(&d, w->t, w->thread, c->vocab, cpu_grain(head.w));
 		while (threads_take(&d, &head.r0, &head.r1)) {
-			cpu_product(w, w->h, p->n_wanted, &head);
+			cpu_product(w, w->h, 0, p->n_wanted, &head);
 			best_of(w, &head);
 		}
 	}
@@ -360,13 +363,16 @@ static void run_pass(void *ctx, struct threads *t, unsigned thread)
 				s->x + i * c->hidden);
 	threads_barrier(t);
 	for (uint32_t l = 0; l < c->layers && !s->stopped; l++) {
-		if (narrow) {
+		if (narrow)
 			cpu_decode_attention(w, l);
-			cpu_decode_ffn(w, l);
-		} else {
+		else
 			cpu_prefill_attention(w, l);
+		if (c->experts.n)
+			cpu_experts_ffn(w, l);
+		else if (narrow)
+			cpu_decode_ffn(w, l);
+		else
 			cpu_prefill_ffn(w, l);
-		}
 	}
 	if (!s->stopped)
 		compute_logits(w);
@@ -432,6 +438,7 @@ static void cpu_fill(void *state, uint32_t sequence, uint32_t from, uint32_t to)
 const struct qwen_backend qwen_cpu = {
 	.name = "cpu",
 	.blocks = true,
+	.experts = true,
 	.open = cpu_open,
 	.close = cpu_close,
 	.state_new = cpu_state_new,

@@ -34,7 +34,9 @@ struct cpu {
 	float *h;	  /* [hidden]: normalized; of wide passes */
 	float *q, *k, *v; /* [heads][head_dim], [kv_heads][head_dim] */
 	float *a;	  /* [heads][head_dim]: attention's result */
-	float *gate, *up; /* [ffn] */
+	float *gate, *up; /* [each][ffn] */
+	uint32_t each;	  /* feed-forward networks of a token */
+	struct experts *experts; /* NULL: there are none (cpu_experts.c) */
 	struct run *run;  /* [n_runs] */
 	uint32_t n_runs;
 	bool stopped; /* set by thread 0 before a barrier */
@@ -81,8 +83,8 @@ struct worker {
 	struct choice choice[CHOICES]; /* the latest */
 	unsigned n_choices;
 	float *h; /* [NARROW][hidden] */
-	struct qwen_quants xq[NARROW];
-	float *xr;  /* [NARROW][widest]: rounded otherwise */
+	struct qwen_quants *xq; /* [NARROW][each] */
+	float *xr; /* [NARROW][each][widest]: rounded otherwise */
 	float *row; /* [widest]: of integer weights, as f32 */
 	struct best {
 		float logit;
@@ -121,9 +123,14 @@ void cpu_input(struct worker *w, const float *x, uint32_t n,
 	       const struct rows *r, int n_rows);
 /* Rows of a matrix that are dealt out at once, at least. */
 size_t cpu_grain(const struct qwen_matrix *m);
-/* One of them, without waiting for anybody. */
-void cpu_product(struct worker *w, const float *x, uint32_t n,
+/*
+ * One of them, of n tokens from the first one, without waiting for anybody; r->y
+ * is theirs.
+ */
+void cpu_product(struct worker *w, const float *x, uint32_t first, uint32_t n,
 		 const struct rows *r);
+/* Norms of all tokens into the thread's own h; returns that. */
+const float *cpu_norm_tokens(struct worker *w, const float *norm);
 /* Before a pass: what of attention is dealt out. */
 void cpu_decode_init(struct cpu *s);
 /* Halves of a layer, of all threads; each ends in a barrier. */
@@ -140,5 +147,14 @@ void cpu_prefill_products(struct worker *w, float *x, uint32_t n,
 			  const struct rows *r, int n_rows);
 void cpu_prefill_attention(struct worker *w, uint32_t layer);
 void cpu_prefill_ffn(struct worker *w, uint32_t layer);
+/* h = norm(x) for every token; ends in a barrier. */
+void cpu_wide_norms(struct worker *w, const float *norm);
+
+/* ----------------------------------------------------- cpu_experts.c ---- */
+
+/* Buffers of a mixture, if the model is one. */
+void cpu_experts_init(struct cpu *s);
+/* The half of a layer that has experts, of few tokens or many. */
+void cpu_experts_ffn(struct worker *w, uint32_t layer);
 
 #endif

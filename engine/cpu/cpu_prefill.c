@@ -170,8 +170,7 @@ void cpu_prefill_products(struct worker *w, float *x, uint32_t n,
 	threads_barrier(w->t);
 }
 
-/* h = norm(x) for every token; ends in a barrier. */
-static void wide_norms(struct worker *w, const float *norm)
+void cpu_wide_norms(struct worker *w, const float *norm)
 {
 	struct cpu *s = w->s;
 	const struct qwen_config *c = &s->m->config;
@@ -401,7 +400,7 @@ void cpu_prefill_attention(struct worker *w, uint32_t layer)
 	uint32_t n = s->p->n;
 	size_t from, to;
 
-	wide_norms(w, l->attn_norm);
+	cpu_wide_norms(w, l->attn_norm);
 	cpu_prefill_products(w, s->h, n, qkv, 3);
 	threads_part(w->t, w->thread, n, 1, &from, &to);
 	for (uint32_t i = (uint32_t)from; i < to; i++) {
@@ -424,7 +423,7 @@ void cpu_prefill_ffn(struct worker *w, uint32_t layer)
 				     cpu_part(w, &l->up, s->up, false) };
 	size_t from, to;
 
-	wide_norms(w, l->ffn_norm);
+	cpu_wide_norms(w, l->ffn_norm);
 	cpu_prefill_products(w, s->h, s->p->n, both, 2);
 	threads_part(w->t, w->thread, (size_t)s->p->n * s->m->config.ffn, 64,
 		     &from, &to);

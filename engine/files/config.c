@@ -30,6 +30,11 @@ struct count_key {
 	uint32_t max;
 };
 #define AT(field) offsetof(struct qwen_config, field)
+static const struct count_key expert_key[] = {
+	{ "num_experts", AT(experts.n), QWEN_EXPERTS_MAX },
+	{ "num_experts_per_tok", AT(experts.used), QWEN_EXPERTS_USED },
+	{ "moe_intermediate_size", AT(ffn), 1 << 22 },
+};
 static const struct count_key count_key[] = {
 	{ "num_hidden_layers", AT(layers), 1024 },
 	{ "hidden_size", AT(hidden), 1 << 20 },
@@ -103,7 +108,6 @@ static const struct {
 	enum { NULL_OR_FALSE, IS_STRING } want;
 	const char *string;
 } fixed_key[] = {
-	{ "model_type", IS_STRING, "qwen3" },
 	{ "hidden_act", IS_STRING, "silu" },
 	{ "attention_bias", NULL_OR_FALSE, NULL },
 	{ "use_sliding_window", NULL_OR_FALSE, NULL },
@@ -131,6 +135,52 @@ static bool fixed_check(const json_t *j, struct err *e)
 				       fixed_key[i].string);
 	}
 	return true;
+}
+
+static bool is_mixture(const json_t *j)
+{
+	const char *type = json_string_value(json_object_get(j, "model_type"));
+
+	return type && strcmp(type, "qwen3_moe") == 0;
+}
+
+static bool type_check(const json_t *j, struct err *e)
+{
+	const json_t *v = json_object_get(j, "model_type");
+	const char *s = json_string_value(v);
+	char text[SHOWN_BYTES];
+
+	return is_mixture(j) || (s && strcmp(s, "qwen3") == 0) ||
+	       err_set(e, ERR_UNSUPPORTED, "\"model_type\" is %s; wanted "
+		       "\"qwen3\" or \"qwen3_moe\"", show_value(v, text));
+}
+
+/* Of a mixture every layer has experts, as in all that were published. */
+static bool experts_read(struct qwen_config *c, const json_t *j, struct err *e)
+{
+	const json_t *step = json_object_get(j, "decoder_sparse_step");
+	const json_t *dense = json_object_get(j, "mlp_only_layers");
+	char text[SHOWN_BYTES];
+
+	if (!is_mixture(j))
+		return true;
+	if (step && json_integer_value(step) != 1)
+		return err_set(e, ERR_UNSUPPORTED, "\"decoder_sparse_step\" is "
+			       "%s; wanted 1: experts in every layer",
+			       show_value(step, text));
+	if (dense && !json_is_null(dense) &&
+	    (!json_is_array(dense) || json_array_size(dense)))
+		return err_set(e, ERR_UNSUPPORTED, "\"mlp_only_layers\" is %s; "
+			       "wanted [], experts in every layer",
+			       show_value(dense, text));
+	for (size_t i = 0; i < ARRAY_SIZE(expert_key); i++)
+		if (!count_read(j, &expert_key[i], c, e))
+			return false;
+	if (c->experts.used > c->experts.n)
+		return err_set(e, ERR_INPUT, "\"num_experts_per_tok\" is %u; "
+			       "wanted 1 to the %u of \"num_experts\"",
+			       c->experts.used, c->experts.n);
+	return bool_read(j, "norm_topk_prob", &c->experts.normed, e);
 }
 
 /* Newer files say of each layer how far back it looks. */
@@ -296,12 +346,13 @@ static bool rope_read(struct qwen_config *c, json_t *j, const char *name,
 
 static bool config_read(struct qwen_config *c, json_t *j, struct err *e)
 {
-	if (!fixed_check(j, e))
+	if (!type_check(j, e) || !fixed_check(j, e))
 		return false;
 	for (size_t i = 0; i < ARRAY_SIZE(count_key); i++)
 		if (!count_read(j, &count_key[i], c, e))
 			return false;
-	return shape_check(c, e) && layers_check(c, j, e) &&
+	return experts_read(c, j, e) && shape_check(c, e) &&
+	       layers_check(c, j, e) &&
 	       bool_read(j, "tie_word_embeddings", &c->tied, e) &&
 	       real_read(j, "rope_theta", 1, 1e12, &c->rope_theta, e) &&
 	       rope_read(c, j, "rope_scaling", e) &&
@@ -400,7 +451,9 @@ uint64_t qwen_config_params(const struct qwen_config *c)
 {
 	uint64_t h = c->hidden, d = c->head_dim;
 	uint64_t attention = h * d * (2ull * c->heads + 2ull * c->kv_heads);
-	uint64_t layer = attention + 3 * h * c->ffn + 2 * h + 2 * d;
+	uint64_t n = c->experts.n;
+	uint64_t ffn = 3 * h * c->ffn * (n ? n : 1) + h * n;
+	uint64_t layer = attention + ffn + 2 * h + 2 * d;
 
 	return c->layers * layer + h + h * c->vocab * (c->tied ? 1 : 2);
 }
@@ -410,7 +463,9 @@ double qwen_config_flop(const struct qwen_config *c, uint32_t n)
 	double h = c->hidden, d = (double)c->heads * c->head_dim;
 	double attention = h * (2 * d + 2. * c->kv_heads * c->head_dim);
 	double pairs = n * (n + 1.) / 2; /* of a query and a key */
+	double used = c->experts.n ? c->experts.used : 1;
+	double ffn = 3 * h * c->ffn * used + h * c->experts.n;
 
-	return 2 * (c->layers * (n * (attention + 3 * h * c->ffn) +
+	return 2 * (c->layers * (n * (attention + ffn) +
 				 2 * d * pairs) + h * c->vocab);
 }

@@ -36,7 +36,9 @@ void qwen_config_print(const struct qwen_config *c, struct buf *config,
 	json_t *j = json_pack(
 		"{s:[s], s:s, s:s, s:b, s:i, s:i, s:i, s:i, s:i, s:i, s:i, "
 		"s:i, s:f, s:f, s:b, s:b, s:n}",
-		"architectures", "Qwen3ForCausalLM", "model_type", "qwen3",
+		"architectures", c->experts.n ? "Qwen3MoeForCausalLM" :
+						"Qwen3ForCausalLM",
+		"model_type", c->experts.n ? "qwen3_moe" : "qwen3",
 		"hidden_act", "silu", "attention_bias", 0,
 		"num_hidden_layers", (int)c->layers,
 		"hidden_size", (int)c->hidden,
@@ -49,6 +51,13 @@ void qwen_config_print(const struct qwen_config *c, struct buf *config,
 		"tie_word_embeddings", (int)c->tied,
 		"use_sliding_window", 0, "rope_scaling");
 
+	if (c->experts.n)
+		json_object_update_new(j, json_pack(
+			"{s:i, s:i, s:i, s:b, s:i, s:[]}", "num_experts",
+			(int)c->experts.n, "num_experts_per_tok",
+			(int)c->experts.used, "moe_intermediate_size",
+			(int)c->ffn, "norm_topk_prob", (int)c->experts.normed,
+			"decoder_sparse_step", 1, "mlp_only_layers"));
 	if (c->yarn.factor > 0)
 		json_object_set_new(j, "rope_scaling", json_pack(
 			"{s:s, s:f, s:i, s:f, s:f, s:f}", "rope_type", "yarn",

@@ -14,12 +14,15 @@
 /*
  * What a Qwen3 model is: config.json and generation_config.json.
  *
- * Only dense Qwen3 models are read ("model_type": "qwen3"): anything that this
- * engine would compute wrongly (rotary scaling but YaRN, sliding windows,
- * attention bias, another activation, weights packed otherwise) is refused by name, never ignored.
+ * Dense Qwen3 models and mixtures of experts are read ("model_type": "qwen3" and
+ * "qwen3_moe"): anything that this engine would compute wrongly (rotary scaling
+ * but YaRN, sliding windows, attention bias, another activation, weights packed
+ * otherwise) is refused by name, never ignored.
  */
 
-#define QWEN_MAX_STOPS 8
+#define QWEN_MAX_STOPS	  8
+#define QWEN_EXPERTS_MAX  4096
+#define QWEN_EXPERTS_USED 64 /* by a token, at most */
 
 struct qwen_config {
 	uint32_t layers;	/* num_hidden_layers */
@@ -27,7 +30,7 @@ struct qwen_config {
 	uint32_t heads;		/* num_attention_heads: of queries */
 	uint32_t kv_heads;	/* num_key_value_heads; divides heads */
 	uint32_t head_dim;	/* even */
-	uint32_t ffn;		/* intermediate_size */
+	uint32_t ffn;		/* intermediate_size; of an expert, if any */
 	uint32_t vocab;		/* vocab_size */
 	/* max_position_embeddings, or what YaRN stretches it to */
 	uint32_t max_positions;
@@ -55,6 +58,16 @@ struct qwen_config {
 		uint32_t group; /* columns that share a scale; 0: all */
 		bool zero_more; /* zeros are stored less one */
 	} packing;
+	/*
+	 * A mixture of experts (model_type "qwen3_moe"): every layer has so
+	 * many, each a feed-forward network of its own, of which a router
+	 * chooses `used` for each token; `n` 0: one network, for all.
+	 */
+	struct qwen_experts {
+		uint32_t n;    /* num_experts */
+		uint32_t used; /* num_experts_per_tok */
+		bool normed;   /* norm_topk_prob: shares of those sum to 1 */
+	} experts;
 	double norm_eps;	/* rms_norm_eps */
 	bool tied;		/* the output layer is the embedding */
 
@@ -77,7 +90,7 @@ bool qwen_config_parse(struct qwen_config *c, const char *config,
 /* config_write.c: both files' text, which reads back as it is; appended. */
 void qwen_config_print(const struct qwen_config *c, struct buf *config,
 		       struct buf *generation);
-/* Parameters in all, and those that a decoded token reads. */
+/* Parameters in all. */
 uint64_t qwen_config_params(const struct qwen_config *c);
 /*
  * Floating-point operations of a prompt of n tokens in the matrices and in

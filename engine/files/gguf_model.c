@@ -29,6 +29,11 @@ static const struct {
 	{ "ffn_gate", "mlp.gate_proj" },
 	{ "ffn_up", "mlp.up_proj" },
 	{ "ffn_down", "mlp.down_proj" },
+	{ "ffn_gate_inp", "mlp.gate" },
+}, experts_name[] = { /* [experts] of them in one tensor */
+	{ "ffn_gate_exps", "gate_proj" },
+	{ "ffn_up_exps", "up_proj" },
+	{ "ffn_down_exps", "down_proj" },
 };
 
 /* Is `s` = a, then b, then c? */
@@ -81,6 +86,71 @@ const char *qwen_gguf_rename(struct arena *mem, const char *name, bool to_gguf)
 	return NULL;
 }
 
+/* What the matrix of expert `i` in this tensor is called in folders, or NULL. */
+static const char *expert_name(struct arena *mem, const struct qwen_tensor *t,
+			       uint64_t i)
+{
+	int layer;
+	const char *rest = t->n_dims == 3 ? skip_layer(t->name, "blk.",
+						       &layer) : NULL;
+
+	for (size_t k = 0; rest && k < ARRAY_SIZE(experts_name); k++)
+		if (is_joined(rest, experts_name[k].gguf, ".weight", ""))
+			return arena_printf(mem, "model.layers.%d.mlp.experts."
+					    "%llu.%s.weight", layer,
+					    (unsigned long long)i,
+					    experts_name[k].folder);
+	return NULL;
+}
+
+#define MATRICES_MAX (1 << 22)
+
+/* Tensors of all experts become matrices of each. */
+static bool experts_split(struct qwen_tensors *t, struct err *e)
+{
+	size_t n = 0, all = 0;
+
+	for (size_t i = 0; i < t->n_tensors; i++) {
+		const struct qwen_tensor *x = &t->tensor[i];
+		bool joined = expert_name(&t->mem, x, 0) != NULL;
+		if (joined && (x->shape[0] < 1 ||
+			       x->shape[0] > QWEN_EXPERTS_MAX))
+			return err_set(e, ERR_INPUT, "%s: tensor %s is of %llu "
+				       "experts; wanted 1 to %d", x->file,
+				       x->name, (unsigned long long)x->shape[0],
+				       QWEN_EXPERTS_MAX);
+		all += joined ? x->shape[0] : 1;
+		if (all > MATRICES_MAX)
+			return err_set(e, ERR_INPUT, "%s: wanted at most %d "
+				       "matrices, of experts and others",
+				       x->file, MATRICES_MAX);
+	}
+	struct qwen_tensor *to = xcalloc(all + 1, sizeof(*to));
+	for (size_t i = 0; i < t->n_tensors; i++) {
+		const struct qwen_tensor *x = &t->tensor[i];
+		const uint64_t experts =
+			expert_name(&t->mem, x, 0) ? x->shape[0] : 1;
+		for (uint64_t k = 0; k < experts; k++, n++) {
+			to[n] = *x;
+			if (!expert_name(&t->mem, x, 0))
+				continue;
+			to[n].name = expert_name(&t->mem, x, k);
+			to[n].n_dims = 2;
+			to[n].shape[0] = x->shape[1];
+			to[n].shape[1] = x->shape[2];
+			to[n].count = x->count / experts;
+			to[n].size_bytes = x->size_bytes / experts;
+			to[n].offset = x->offset + k * to[n].size_bytes;
+			to[n].data = (const char *)x->data +
+				     k * to[n].size_bytes;
+		}
+	}
+	free(t->tensor);
+	t->tensor = to;
+	t->n_tensors = all;
+	return true;
+}
+
 bool qwen_gguf_tensors(struct qwen_tensors *t, const char *path, struct err *e)
 {
 	struct qwen_gguf g;
@@ -90,6 +160,10 @@ bool qwen_gguf_tensors(struct qwen_tensors *t, const char *path, struct err *e)
 		return false;
 	free(g.value);
 	*t = g.t;
+	if (!experts_split(t, e)) {
+		qwen_tensors_close(t);
+		return false;
+	}
 	for (size_t i = 0; i < t->n_tensors; i++) {
 		const char *name = qwen_gguf_rename(
 			&t->mem, t->tensor[i].name, false);
@@ -104,26 +178,31 @@ bool qwen_gguf_tensors(struct qwen_tensors *t, const char *path, struct err *e)
 
 /* ---- what the model is ---- */
 
-/* In the order of config.json's. */
-static const struct {
+/* Keys behind "qwen3." or "qwen3moe.", in the order of config.json's. */
+struct number_key {
 	const char *gguf, *json;
 	bool real;
-} config_key[] = {
-	{ "qwen3.block_count", "num_hidden_layers", false },
-	{ "qwen3.embedding_length", "hidden_size", false },
-	{ "qwen3.attention.head_count", "num_attention_heads", false },
-	{ "qwen3.attention.head_count_kv", "num_key_value_heads", false },
-	{ "qwen3.attention.key_length", "head_dim", false },
-	{ "qwen3.feed_forward_length", "intermediate_size", false },
-	{ "qwen3.context_length", "max_position_embeddings", false },
-	{ "qwen3.rope.freq_base", "rope_theta", true },
-	{ "qwen3.attention.layer_norm_rms_epsilon", "rms_norm_eps", true },
+};
+static const struct number_key config_key[] = {
+	{ "block_count", "num_hidden_layers", false },
+	{ "embedding_length", "hidden_size", false },
+	{ "attention.head_count", "num_attention_heads", false },
+	{ "attention.head_count_kv", "num_key_value_heads", false },
+	{ "attention.key_length", "head_dim", false },
+	{ "feed_forward_length", "intermediate_size", false },
+	{ "context_length", "max_position_embeddings", false },
+	{ "rope.freq_base", "rope_theta", true },
+	{ "attention.layer_norm_rms_epsilon", "rms_norm_eps", true },
+}, expert_key[] = {
+	{ "expert_count", "num_experts", false },
+	{ "expert_used_count", "num_experts_per_tok", false },
+	{ "expert_feed_forward_length", "moe_intermediate_size", false },
 }, yarn_key[] = {
-	{ "qwen3.rope.scaling.factor", "factor", true },
-	{ "qwen3.rope.scaling.original_context_length",
+	{ "rope.scaling.factor", "factor", true },
+	{ "rope.scaling.original_context_length",
 	  "original_max_position_embeddings", false },
-	{ "qwen3.rope.scaling.yarn_beta_fast", "beta_fast", true },
-	{ "qwen3.rope.scaling.yarn_beta_slow", "beta_slow", true },
+	{ "rope.scaling.yarn_beta_fast", "beta_fast", true },
+	{ "rope.scaling.yarn_beta_slow", "beta_slow", true },
 }, generation_key[] = {
 	{ "general.sampling.temp", "temperature", true },
 	{ "general.sampling.top_k", "top_k", false },
@@ -131,6 +210,32 @@ static const struct {
 	{ "general.sampling.min_p", "min_p", true },
 	{ "general.sampling.penalty_repeat", "repetition_penalty", true },
 };
+
+static bool text_is(const struct qwen_gguf_value *v, const char *wanted)
+{
+	const uint8_t *at = NULL;
+	const char *text;
+	size_t len;
+
+	return v && !v->array && qwen_gguf_text(v, &at, &text, &len) &&
+	       len == strlen(wanted) && memcmp(text, wanted, len) == 0;
+}
+
+static bool is_mixture(const struct qwen_gguf *g)
+{
+	return text_is(qwen_gguf_find(g, "general.architecture"), "qwen3moe");
+}
+
+/* Behind the name of the architecture: what a key of this kind of model holds. */
+static const struct qwen_gguf_value *model_key(const struct qwen_gguf *g,
+					       const char *name)
+{
+	char key[96];
+
+	snprintf(key, sizeof(key), "%s.%s",
+		 is_mixture(g) ? "qwen3moe" : "qwen3", name);
+	return qwen_gguf_find(g, key);
+}
 
 /* Adds a key's number; false if it is there and is none. */
 static bool number_add(json_t *to, const struct qwen_gguf_value *v, bool real,
@@ -148,16 +253,6 @@ static bool number_add(json_t *to, const struct qwen_gguf_value *v, bool real,
 	return true;
 }
 
-static bool text_is(const struct qwen_gguf_value *v, const char *wanted)
-{
-	const uint8_t *at = NULL;
-	const char *text;
-	size_t len;
-
-	return v && !v->array && qwen_gguf_text(v, &at, &text, &len) &&
-	       len == strlen(wanted) && memcmp(text, wanted, len) == 0;
-}
-
 /* What the engine would compute wrongly. */
 static bool kind_check(const struct qwen_gguf *g, struct err *e)
 {
@@ -165,23 +260,23 @@ static bool kind_check(const struct qwen_gguf *g, struct err *e)
 		qwen_gguf_find(g, "general.architecture");
 	int64_t a, b;
 
-	if (!text_is(v, "qwen3"))
+	if (!text_is(v, "qwen3") && !is_mixture(g))
 		return err_set(e, ERR_UNSUPPORTED, "general.architecture is "
-			       "not \"qwen3\": this engine knows only dense "
-			       "Qwen3 models");
-	v = qwen_gguf_find(g, "qwen3.rope.scaling.type");
+			       "neither \"qwen3\" nor \"qwen3moe\": this "
+			       "engine knows only Qwen3 models");
+	v = model_key(g, "rope.scaling.type");
 	if (v && !text_is(v, "none") && !text_is(v, "yarn"))
-		return err_set(e, ERR_UNSUPPORTED, "qwen3.rope.scaling.type is "
+		return err_set(e, ERR_UNSUPPORTED, "rope.scaling.type is "
 			       "neither \"none\" nor \"yarn\"; this engine "
 			       "knows no other");
-	v = qwen_gguf_find(g, "qwen3.attention.sliding_window");
+	v = model_key(g, "attention.sliding_window");
 	if (v && (!qwen_gguf_int(v, 0, &a) || a))
-		return err_set(e, ERR_UNSUPPORTED, "there is a "
-			       "qwen3.attention.sliding_window; this engine "
+		return err_set(e, ERR_UNSUPPORTED, "there is an "
+			       "attention.sliding_window; this engine "
 			       "knows only models without it");
 	const struct qwen_gguf_value *k =
-		qwen_gguf_find(g, "qwen3.attention.key_length");
-	v = qwen_gguf_find(g, "qwen3.attention.value_length");
+		model_key(g, "attention.key_length");
+	v = model_key(g, "attention.value_length");
 	if (k && v && qwen_gguf_int(k, 0, &a) && qwen_gguf_int(v, 0, &b) &&
 	    a != b)
 		return err_set(e, ERR_UNSUPPORTED, "keys of %lld beside values "
@@ -195,18 +290,18 @@ static bool yarn_add(const struct qwen_gguf *g, json_t *config, struct err *e)
 	const struct qwen_gguf_value *v;
 	double factor, attention;
 
-	if (!text_is(qwen_gguf_find(g, "qwen3.rope.scaling.type"), "yarn"))
+	if (!text_is(model_key(g, "rope.scaling.type"), "yarn"))
 		return true;
 	json_t *rope = json_pack("{s:s}", "rope_type", "yarn");
 	json_object_set_new(config, "rope_scaling", rope);
 	for (size_t i = 0; i < ARRAY_SIZE(yarn_key); i++) {
-		v = qwen_gguf_find(g, yarn_key[i].gguf);
+		v = model_key(g, yarn_key[i].gguf);
 		if (v && !number_add(rope, v, yarn_key[i].real,
 				     yarn_key[i].json, e))
 			return false;
 	}
 	/* By what follows from the factor. */
-	v = qwen_gguf_find(g, "qwen3.rope.scaling.attn_factor");
+	v = model_key(g, "rope.scaling.attn_factor");
 	factor = json_number_value(json_object_get(rope, "factor"));
 	if (v && factor >= 1 && qwen_gguf_real(v, 0, &attention))
 		json_object_set_new(rope, "attention_factor", json_real(
@@ -246,25 +341,42 @@ static bool sizes_add(const struct qwen_gguf *g, json_t *to, struct err *e)
 			    json_integer((json_int_t)embed->shape[0]));
 	json_object_set_new(to, "tie_word_embeddings", json_boolean(
 		!qwen_tensor_find(&g->t, "output.weight")));
-	json_object_set_new(to, "model_type", json_string("qwen3"));
+	json_object_set_new(to, "model_type", json_string(
+		is_mixture(g) ? "qwen3_moe" : "qwen3"));
 	json_object_set_new(to, "hidden_act", json_string("silu"));
 	return true;
+}
+
+static bool numbers_add(const struct qwen_gguf *g, const struct number_key *key,
+			size_t n, json_t *to, struct err *e)
+{
+	for (size_t i = 0; i < n; i++) {
+		const struct qwen_gguf_value *v = model_key(g, key[i].gguf);
+		if (!v && !key[i].real && strcmp(key[i].json, "head_dim") != 0)
+			return err_set(e, ERR_INPUT, "key %s.%s is missing",
+				       is_mixture(g) ? "qwen3moe" : "qwen3",
+				       key[i].gguf);
+		if (v && !number_add(to, v, key[i].real, key[i].json, e))
+			return false;
+	}
+	return true;
+}
+
+/* Such files do not say it: theirs are made to sum to 1. */
+static bool experts_add(const struct qwen_gguf *g, json_t *config,
+			struct err *e)
+{
+	json_object_set_new(config, "norm_topk_prob", json_true());
+	return !is_mixture(g) ||
+	       numbers_add(g, expert_key, ARRAY_SIZE(expert_key), config, e);
 }
 
 static bool keys_add(const struct qwen_gguf *g, json_t *config,
 		     json_t *generation, struct err *e)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(config_key); i++) {
-		const struct qwen_gguf_value *v =
-			qwen_gguf_find(g, config_key[i].gguf);
-		if (!v && !config_key[i].real &&
-		    strcmp(config_key[i].json, "head_dim") != 0)
-			return err_set(e, ERR_INPUT, "key %s is missing",
-				       config_key[i].gguf);
-		if (v && !number_add(config, v, config_key[i].real,
-				     config_key[i].json, e))
-			return false;
-	}
+	if (!numbers_add(g, config_key, ARRAY_SIZE(config_key), config, e) ||
+	    !experts_add(g, config, e))
+		return false;
 	for (size_t i = 0; i < ARRAY_SIZE(generation_key); i++) {
 		const struct qwen_gguf_value *v =
 			qwen_gguf_find(g, generation_key[i].gguf);

@@ -155,7 +155,7 @@ static bool tensor_add(struct conversion *c, const struct qwen_tensor *t,
 
 	if (c->config.packing.kind && foreign_add(c, t))
 		return true;
-	if (!gguf || t->n_dims < 1 || t->n_dims > 2)
+	if ((!gguf && c->to_gguf) || t->n_dims < 1 || t->n_dims > 2)
 		return err_set(e, ERR_UNSUPPORTED, "%s: tensor %s has no place "
 			       "in a dense Qwen3 model", t->file, t->name);
 	if (t->n_dims == 2 && !is_float(t->dtype) && t->dtype <= QWEN_BOOL &&
@@ -519,8 +519,13 @@ bool qwen_model_convert(const struct qwen_conversion *how, struct err *e)
 {
 	struct conversion c = { .how = how, .to_gguf = ends_in_gguf(how->to) };
 
-	if (!ends_check(how, e) || !qwen_config_load(&c.config, how->from, e) ||
-	    !qwen_tensors_open(&c.in, how->from, e))
+	if (!ends_check(how, e) || !qwen_config_load(&c.config, how->from, e))
+		return false;
+	if (c.to_gguf && c.config.experts.n)
+		return err_set(e, ERR_UNSUPPORTED, "%s: a mixture of experts "
+			       "is not written as a GGUF file; wanted a folder "
+			       "as INTO, or a dense model", how->from);
+	if (!qwen_tensors_open(&c.in, how->from, e))
 		return false;
 	bool ok = tensors_add(&c, e);
 	if (how->progress)

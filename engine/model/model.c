@@ -47,7 +47,7 @@ static void repacked_tell(const struct qwen_model *m,
 			   m->backend->name);
 	else if (!how->convert &&
 		 qwen_is_foreign(&m->tensors, &m->config.packing,
-				 "model.layers.0.mlp.down_proj.weight"))
+				 "model.layers.0.self_attn.o_proj.weight"))
 		buf_printf(&b, "%s as f16: the nearest that is computed with "
 			   "(--weights int8 takes half of it)",
 			   packing_name[m->config.packing.kind]);
@@ -152,15 +152,17 @@ static bool part_load(void *ctx, const struct qwen_part *p, struct err *e)
 	const struct loading *x = ctx;
 	struct qwen_model *m = x->m;
 
-	if (p->matrix) {
-		if (!matrix_find(m, p->matrix, p->name, x->how, e))
-			return false;
-		m->token_bytes += qwen_matrix_bytes(p->matrix);
-		return true;
+	struct qwen_load how = *x->how;
+
+	if (p->router) {
+		how.convert = true;
+		how.weights = QWEN_W_F32;
 	}
-	*p->norm = norm_find(m, p->name, p->n, e);
-	m->token_bytes += p->n * sizeof(**p->norm);
-	return *p->norm;
+	if (p->matrix ? !matrix_find(m, p->matrix, p->name, &how, e) :
+	    !(*p->norm = norm_find(m, p->name, p->n, e)))
+		return false;
+	m->token_bytes += qwen_part_bytes(m, p);
+	return true;
 }
 
 static bool ends_load(struct qwen_model *m, const struct qwen_load *how,
@@ -247,6 +249,9 @@ bool qwen_model_load(struct qwen_model *m, const char *dir,
 	*m = (struct qwen_model){ 0 };
 	if (!qwen_config_load(&c, dir, e))
 		return false;
+	if (c.experts.n && how->backend && !how->backend->experts)
+		return err_set(e, ERR_UNSUPPORTED, "%s: a mixture of %u experts "
+			       "runs on --backend cpu alone", dir, c.experts.n);
 	qwen_model_outline(m, &c, how->weights);
 	m->threads = threads;
 	m->kernels = qwen_kernels_best();

@@ -63,6 +63,12 @@ static bool part_add(void *ctx, const struct qwen_part *p, struct err *e)
 				  p->n * sizeof(**p->norm));
 		return true;
 	}
+	if (p->router) {
+		if (c->order == NORMS)
+			piece_add(c->w, p->name, "F32", m->rows, m->cols,
+				  m->data, qwen_matrix_bytes(m));
+		return true;
+	}
 	if (m->type != QWEN_W_INT8 && m->type != QWEN_W_INT4)
 		return err_set(e, ERR_USAGE, "tensor %s is %s; wanted int8 or "
 			       "int4", p->name, qwen_weights_name(m->type));

@@ -19,14 +19,18 @@ static const struct {
 	const char *name;
 	uint32_t layers, hidden, heads, kv_heads, head_dim, ffn, vocab;
 	bool tied;
+	uint32_t experts, used;
 } shape[] = {
-	{ "tiny", 2, 64, 4, 2, 32, 160, 512, true },
-	{ "0.6b", 28, 1024, 16, 8, 128, 3072, 151936, true },
-	{ "1.7b", 28, 2048, 16, 8, 128, 6144, 151936, true },
-	{ "4b", 36, 2560, 32, 8, 128, 9728, 151936, true },
-	{ "8b", 36, 4096, 32, 8, 128, 12288, 151936, false },
-	{ "14b", 40, 5120, 40, 8, 128, 17408, 151936, false },
-	{ "32b", 64, 5120, 64, 8, 128, 25600, 151936, false },
+	{ "tiny", 2, 64, 4, 2, 32, 160, 512, true, 0, 0 },
+	{ "tiny-moe", 2, 64, 4, 2, 32, 96, 512, false, 12, 3 },
+	{ "0.6b", 28, 1024, 16, 8, 128, 3072, 151936, true, 0, 0 },
+	{ "1.7b", 28, 2048, 16, 8, 128, 6144, 151936, true, 0, 0 },
+	{ "4b", 36, 2560, 32, 8, 128, 9728, 151936, true, 0, 0 },
+	{ "8b", 36, 4096, 32, 8, 128, 12288, 151936, false, 0, 0 },
+	{ "14b", 40, 5120, 40, 8, 128, 17408, 151936, false, 0, 0 },
+	{ "32b", 64, 5120, 64, 8, 128, 25600, 151936, false, 0, 0 },
+	{ "30b-a3b", 48, 2048, 32, 4, 128, 768, 151936, false, 128, 8 },
+	{ "235b-a22b", 94, 4096, 64, 4, 128, 1536, 151936, false, 128, 8 },
 };
 
 bool qwen_shape_find(const char *name, struct qwen_config *c, struct err *e)
@@ -42,11 +46,14 @@ bool qwen_shape_find(const char *name, struct qwen_config *c, struct err *e)
 			.vocab = shape[i].vocab, .tied = shape[i].tied,
 			.max_positions = 40960, .rope_theta = 1e6,
 			.norm_eps = 1e-6,
+			.experts = { shape[i].experts, shape[i].used,
+				     shape[i].experts > 0 },
 		};
 		return true;
 	}
 	return err_set(e, ERR_USAGE, "there is no shape \"%s\"; there are "
-		       "tiny, 0.6b, 1.7b, 4b, 8b, 14b and 32b", name);
+		       "tiny, tiny-moe, 0.6b, 1.7b, 4b, 8b, 14b, 32b, 30b-a3b and "
+		       "235b-a22b", name);
 }
 
 /* ---- the tensors ---- */
@@ -77,6 +84,21 @@ static void spec_add(struct specs *s, const char *name, uint64_t rows,
 	x->mean = cols ? 0 : 1;
 }
 
+/* A feed-forward network, of a layer or of an expert. */
+static void ffn_add(struct specs *s, const struct qwen_config *c,
+		    const char *of)
+{
+	static const char *const part[] = { "gate_proj", "up_proj",
+					    "down_proj" };
+	char name[96];
+
+	for (int i = 0; i < 3; i++) {
+		snprintf(name, sizeof(name), "%.70s%s", of, part[i]);
+		spec_add(s, name, i == 2 ? c->hidden : c->ffn,
+			 i == 2 ? c->ffn : c->hidden);
+	}
+}
+
 static void layer_add(struct specs *s, const struct qwen_config *c, uint32_t l)
 {
 	uint64_t q = (uint64_t)c->heads * c->head_dim;
@@ -93,16 +115,26 @@ static void layer_add(struct specs *s, const struct qwen_config *c, uint32_t l)
 		{ "self_attn.k_norm", c->head_dim, 0 },
 		{ "self_attn.o_proj", c->hidden, q },
 		{ "post_attention_layernorm", c->hidden, 0 },
-		{ "mlp.gate_proj", c->ffn, c->hidden },
-		{ "mlp.up_proj", c->ffn, c->hidden },
-		{ "mlp.down_proj", c->hidden, c->ffn },
 	};
-	char name[96];
+	char name[80];
 
 	for (size_t i = 0; i < ARRAY_SIZE(part); i++) {
 		snprintf(name, sizeof(name), "model.layers.%u.%s", l,
 			 part[i].name);
 		spec_add(s, name, part[i].rows, part[i].cols);
+	}
+	snprintf(name, sizeof(name), "model.layers.%u.mlp.", l);
+	if (!c->experts.n)
+		ffn_add(s, c, name);
+	for (uint32_t i = 0; i < c->experts.n; i++) {
+		if (i == 0) {
+			snprintf(name, sizeof(name), "model.layers.%u.mlp.gate",
+				 l);
+			spec_add(s, name, c->experts.n, c->hidden);
+		}
+		snprintf(name, sizeof(name), "model.layers.%u.mlp.experts.%u.",
+			 l, i);
+		ffn_add(s, c, name);
 	}
 }
 

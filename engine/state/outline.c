@@ -5,21 +5,33 @@
 
 #include "engine/state/state.h"
 
-/* Every matrix of a layer: its name in the files and its place. */
-enum size { HIDDEN, QUERIES, KEYS, FFN };
-static const struct {
+/* Every matrix of a layer, or of an expert: its name in the files, its place. */
+enum size { HIDDEN, QUERIES, KEYS, FFN, EXPERTS };
+struct matrix_place {
 	const char *name;
 	size_t offset;
 	enum size rows, cols;
-} layer_matrix[] = {
+};
 #define AT(field) offsetof(struct qwen_layer, field)
+static const struct matrix_place attention_matrix[] = {
 	{ "self_attn.q_proj", AT(q), QUERIES, HIDDEN },
 	{ "self_attn.k_proj", AT(k), KEYS, HIDDEN },
 	{ "self_attn.v_proj", AT(v), KEYS, HIDDEN },
 	{ "self_attn.o_proj", AT(o), HIDDEN, QUERIES },
+};
+static const struct matrix_place dense_matrix[] = {
 	{ "mlp.gate_proj", AT(gate), FFN, HIDDEN },
 	{ "mlp.up_proj", AT(up), FFN, HIDDEN },
 	{ "mlp.down_proj", AT(down), HIDDEN, FFN },
+};
+static const struct matrix_place router_matrix[] = {
+	{ "mlp.gate", AT(router), EXPERTS, HIDDEN },
+};
+#define IN(field) offsetof(struct qwen_expert, field)
+static const struct matrix_place expert_matrix[] = {
+	{ "gate_proj", IN(gate), FFN, HIDDEN },
+	{ "up_proj", IN(up), FFN, HIDDEN },
+	{ "down_proj", IN(down), HIDDEN, FFN },
 };
 
 static const struct {
@@ -42,9 +54,93 @@ static uint64_t size_of(const struct qwen_config *c, enum size s)
 		return (uint64_t)c->heads * c->head_dim;
 	case KEYS:
 		return (uint64_t)c->kv_heads * c->head_dim;
+	case EXPERTS:
+		return c->experts.n;
 	default:
 		return c->ffn;
 	}
+}
+
+/* Some matrices of something: a layer, or an expert of one. */
+struct group {
+	const struct matrix_place *place;
+	size_t n;
+	void *of;
+	const char *prefix; /* of their names */
+	bool expert, router;
+};
+
+typedef bool group_fn(void *ctx, const struct group *g, struct err *e);
+
+/* All of a layer, in the order of a pass. */
+static bool groups_each(const struct qwen_model *m, uint32_t l, group_fn *each,
+			void *ctx, struct err *e)
+{
+	struct qwen_layer *layer = &m->layer[l];
+	char prefix[64];
+	struct group g = { attention_matrix, ARRAY_SIZE(attention_matrix),
+			   layer, "", false, false };
+
+	if (!each(ctx, &g, e))
+		return false;
+	g.place = dense_matrix;
+	g.n = ARRAY_SIZE(dense_matrix);
+	if (!m->config.experts.n)
+		return each(ctx, &g, e);
+	g.place = router_matrix;
+	g.n = ARRAY_SIZE(router_matrix);
+	g.router = true;
+	if (!each(ctx, &g, e))
+		return false;
+	for (uint32_t i = 0; i < m->config.experts.n; i++) {
+		snprintf(prefix, sizeof(prefix), "mlp.experts.%u.", i);
+		g = (struct group){ expert_matrix, ARRAY_SIZE(expert_matrix),
+				    &layer->expert[i], prefix, true, false };
+		if (!each(ctx, &g, e))
+			return false;
+	}
+	return true;
+}
+
+static struct qwen_matrix *matrix_at(const struct group *g, size_t i)
+{
+	return (struct qwen_matrix *)((char *)g->of + g->place[i].offset);
+}
+
+/* What of these bytes a token reads: of experts those that it uses. */
+static uint64_t token_share(const struct qwen_config *c, bool expert,
+			    uint64_t bytes)
+{
+	return expert ? bytes * c->experts.used / c->experts.n : bytes;
+}
+
+uint64_t qwen_part_bytes(const struct qwen_model *m, const struct qwen_part *p)
+{
+	return p->matrix ? token_share(&m->config, p->expert,
+				       qwen_matrix_bytes(p->matrix)) :
+			   p->n * sizeof(**p->norm);
+}
+
+struct sizing {
+	struct qwen_model *m;
+	enum qwen_weights w;
+};
+
+static bool sizes_set(void *ctx, const struct group *g, struct err *e)
+{
+	const struct sizing *x = ctx;
+	const struct qwen_config *c = &x->m->config;
+
+	(void)e;
+	for (size_t i = 0; i < g->n; i++) {
+		struct qwen_matrix *to = matrix_at(g, i);
+		to->type = g->router ? QWEN_W_F32 : x->w;
+		to->rows = (uint32_t)size_of(c, g->place[i].rows);
+		to->cols = (uint32_t)size_of(c, g->place[i].cols);
+		x->m->token_bytes += token_share(c, g->expert,
+						 qwen_matrix_bytes(to));
+	}
+	return true;
 }
 
 void qwen_model_outline(struct qwen_model *m, const struct qwen_config *c,
@@ -56,15 +152,11 @@ void qwen_model_outline(struct qwen_model *m, const struct qwen_config *c,
 	m->head = m->embed;
 	m->layer = xcalloc(c->layers, sizeof(*m->layer));
 	m->token_bytes = qwen_matrix_bytes(&m->head);
-	for (uint32_t l = 0; l < c->layers; l++)
-		for (size_t i = 0; i < ARRAY_SIZE(layer_matrix); i++) {
-			struct qwen_matrix *to = (struct qwen_matrix *)
-				((char *)&m->layer[l] + layer_matrix[i].offset);
-			to->type = w;
-			to->rows = (uint32_t)size_of(c, layer_matrix[i].rows);
-			to->cols = (uint32_t)size_of(c, layer_matrix[i].cols);
-			m->token_bytes += qwen_matrix_bytes(to);
-		}
+	for (uint32_t l = 0; l < c->layers; l++) {
+		m->layer[l].expert = xcalloc(c->experts.n + 1,
+					     sizeof(*m->layer[l].expert));
+		groups_each(m, l, sizes_set, &(struct sizing){ m, w }, NULL);
+	}
 }
 
 void qwen_model_close(struct qwen_model *m)
@@ -72,10 +164,36 @@ void qwen_model_close(struct qwen_model *m)
 	if (m->device && m->backend->close)
 		m->backend->close(m);
 	qwen_blocks_fini(&m->blocks);
+	for (uint32_t l = 0; m->layer && l < m->config.layers; l++)
+		free(m->layer[l].expert);
 	free(m->layer);
 	arena_fini(&m->mem);
 	qwen_tensors_close(&m->tensors);
 	*m = (struct qwen_model){ 0 };
+}
+
+struct naming {
+	uint32_t layer;
+	qwen_part_fn *each;
+	void *ctx;
+};
+
+static bool matrices_name(void *ctx, const struct group *g, struct err *e)
+{
+	const struct naming *x = ctx;
+	char name[128];
+
+	for (size_t i = 0; i < g->n; i++) {
+		const struct qwen_part p = { .name = name,
+					     .matrix = matrix_at(g, i),
+					     .expert = g->expert,
+					     .router = g->router };
+		snprintf(name, sizeof(name), "model.layers.%u.%s%s.weight",
+			 x->layer, g->prefix, g->place[i].name);
+		if (!x->each(x->ctx, &p, e))
+			return false;
+	}
+	return true;
 }
 
 bool qwen_layer_each(const struct qwen_model *m, uint32_t l,
@@ -94,27 +212,20 @@ bool qwen_layer_each(const struct qwen_model *m, uint32_t l,
 		if (!each(ctx, &p, e))
 			return false;
 	}
-	for (size_t i = 0; i < ARRAY_SIZE(layer_matrix); i++) {
-		struct qwen_part p = { .name = name };
-		snprintf(name, sizeof(name), "model.layers.%u.%s.weight", l,
-			 layer_matrix[i].name);
-		p.matrix = (struct qwen_matrix *)
-			(layer + layer_matrix[i].offset);
-		if (!each(ctx, &p, e))
-			return false;
-	}
-	return true;
+	return groups_each(m, l, matrices_name,
+			   &(struct naming){ l, each, ctx }, e);
 }
 
 bool qwen_model_each(struct qwen_model *m, qwen_part_fn *each, void *ctx,
 		     struct err *e)
 {
-	const struct qwen_part embed = { "model.embed_tokens.weight", &m->embed,
-					 NULL, 0 };
-	const struct qwen_part norm = { "model.norm.weight", NULL,
-					&m->norm,
-					m->config.hidden };
-	const struct qwen_part head = { "lm_head.weight", &m->head, NULL, 0 };
+	const struct qwen_part embed = { .name = "model.embed_tokens.weight",
+					 .matrix = &m->embed };
+	const struct qwen_part norm = { .name = "model.norm.weight",
+					.norm = &m->norm,
+					.n = m->config.hidden };
+	const struct qwen_part head = { .name = "lm_head.weight",
+					.matrix = &m->head };
 
 	if (!each(ctx, &embed, e))
 		return false;

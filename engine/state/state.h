@@ -42,8 +42,16 @@ const char *qwen_activations_name(enum qwen_activations a);
 bool qwen_activations_parse(const char *name, enum qwen_activations *a,
 			    struct err *e);
 
+/* A feed-forward network: one of a mixture's. */
+struct qwen_expert {
+	struct qwen_matrix gate, up, down;
+};
+
 struct qwen_layer {
-	struct qwen_matrix q, k, v, o, gate, up, down;
+	struct qwen_matrix q, k, v, o;
+	struct qwen_matrix gate, up, down; /* where there are no experts */
+	struct qwen_matrix router;	   /* [experts][hidden], f32 */
+	struct qwen_expert *expert;	   /* [experts], the model's */
 	const float *attn_norm, *ffn_norm; /* [hidden] */
 	const float *q_norm, *k_norm;	   /* [head_dim] */
 };
@@ -101,9 +109,13 @@ void qwen_model_close(struct qwen_model *m);
 struct qwen_part {
 	const char *name; /* as in the files */
 	struct qwen_matrix *matrix; /* or NULL */
+	bool expert;		    /* not every token reads it */
+	bool router;		    /* stays f32: it decides, and is small */
 	const float **norm;	    /* or NULL */
 	uint32_t n;
 };
+/* What of it a decoded token reads, in bytes. */
+uint64_t qwen_part_bytes(const struct qwen_model *m, const struct qwen_part *p);
 typedef bool qwen_part_fn(void *ctx, const struct qwen_part *p, struct err *e);
 /* Every one of a layer. */
 bool qwen_layer_each(const struct qwen_model *m, uint32_t layer,
@@ -225,6 +237,7 @@ struct qwen_backend {
 	 * not, it gets the nearest type that it knows.
 	 */
 	bool blocks;
+	bool experts; /* does it run mixtures of them? */
 	/*
 	 * After a model's weights are mapped, or converted as `how` says: puts
 	 * them where this backend wants them, with what it needs to know in

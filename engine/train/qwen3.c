@@ -459,6 +459,9 @@ bool train_qwen3(struct train_graph *g, const struct qwen_config *c,
 
 	*g = (struct train_graph){ .config = *c, .type = how->type,
 				   .rows = how->rows, .length = how->length };
+	if (c->experts.n)
+		return err_set(e, ERR_UNSUPPORTED, "a mixture of %u experts: "
+			       "only dense models are trained", c->experts.n);
 	if (!check_how(c, how, e))
 		return false;
 	qwen_model_outline(&outline, c, how->type);

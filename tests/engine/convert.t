@@ -100,7 +100,7 @@ sed 's/qwen3.block_count/qwen3.block_kount/' "$tmp/a.gguf" >"$tmp/key.gguf"
 refuses 'a missing key' 'key qwen3.block_count is missing' info \
 	-m "$tmp/key.gguf"
 sed 's/qwen3/qwen9/' "$tmp/a.gguf" >"$tmp/arch.gguf"
-refuses 'another architecture' 'only dense Qwen3 models' info \
+refuses 'another architecture' 'this engine knows only Qwen3 models' info \
 	-m "$tmp/arch.gguf"
 sed 's/blk.1.attn_q.weight/blk.1.attn_x.weight/' "$tmp/a.gguf" \
 	>"$tmp/name.gguf"

@@ -287,7 +287,7 @@ static const struct {
 	{ "a text for a number", "{" BASE ",\"rms_norm_eps2\":1,"
 	  "\"rope_theta\":\"x\"}", "\"rope_theta\"" },
 	{ "another model", "{\"model_type\":\"llama\"}",
-	  "\"model_type\" is \"llama\"; wanted \"qwen3\"" },
+	  "\"model_type\" is \"llama\"; wanted \"qwen3\" or \"qwen3_moe\"" },
 	{ "rotary scaling", "{" BASE ",\"rope_scaling\":{\"type\":\"yarn\"}}",
 	  "\"rope_scaling\": \"yarn\" without \"factor\"" },
 	{ "YaRN of a factor below one", "{" BASE ",\"rope_scaling\":{\"type\":"

@@ -56,6 +56,26 @@ exits 0 'eval' "$q" eval -q -m "$m" -f LICENSE --csv
 ok 'a random model is worse than guessing' awk -F, \
 	'NR == 2 { exit !($2 > 512 && $2 < 5120) }' "$tmp/out"
 
+# ---- a mixture of experts ----
+exits 0 'a mixture' "$q" make -q -m "$tmp/moe" --shape tiny-moe
+exits 0 'info' "$q" info -m "$tmp/moe"
+has "$tmp/out" '559040' 'counts its parameters' # by hand, from the shape
+has "$tmp/out" '12, of which a token uses 3' 'and its experts'
+exits 0 'it runs' "$q" generate -q -m "$tmp/moe" -p 'The program' -n 6 -g
+exits 0 'as integers' "$q" quantize -q --to int8 "$tmp/moe" "$tmp/moe8" --csv
+ok 'nearly the same' awk -F, 'NR == 3 { exit !($(NF - 3) < 0.05) }' "$tmp/out"
+exits 0 'which run' "$q" generate -q -m "$tmp/moe8" -p 'The program' -n 6 -g
+exits 2 'not on the gfx1100' "$q" generate -m "$tmp/moe" --ids 1 -n 1 \
+	--backend gpu
+has "$tmp/err" 'mixture of 12 experts runs on --backend cpu' 'as is told'
+exits 2 'nor into a GGUF file' "$q" convert "$tmp/moe" "$tmp/moe.gguf"
+has "$tmp/err" 'not written as a GGUF file' 'as is told'
+exits 2 'nor in a forecast' "$q" forecast --shape 30b-a3b
+has "$tmp/err" 'mixture of 128 experts' 'as is told'
+exits 2 'nor is it trained' "$q" train --model "$tmp/moe" --data LICENSE \
+	--steps 1 --length 8 "$tmp/moe-learnt"
+has "$tmp/err" 'only dense models are trained' 'is told'
+
 for as in f32 bf16 f16; do
 	exits 0 "eval with activations of $as" "$q" eval -q -m "$m" -f LICENSE \
 		--csv --activations $as

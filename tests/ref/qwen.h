@@ -23,6 +23,8 @@ struct ref {
 	/* YaRN as published; factor 0: none */
 	double factor, original, fast, slow, attention;
 	bool tied;
+	int experts, used; /* 0: one network for all tokens */
+	bool normed;
 };
 
 static inline double bits_to_f64(const uint8_t *p, const char *type)
@@ -90,6 +92,11 @@ static inline void ref_open(struct ref *r, const char *dir)
 	r->dim = number(c, "head_dim");
 	r->ffn = number(c, "intermediate_size");
 	r->vocab = number(c, "vocab_size");
+	r->experts = number(c, "num_experts");
+	r->used = number(c, "num_experts_per_tok");
+	r->normed = json_is_true(json_object_get(c, "norm_topk_prob"));
+	if (r->experts)
+		r->ffn = number(c, "moe_intermediate_size");
 	r->theta = json_number_value(json_object_get(c, "rope_theta"));
 	const json_t *rope = json_object_get(c, "rope_scaling");
 	r->factor = json_number_value(json_object_get(rope, "factor"));
@@ -242,30 +249,85 @@ static inline void ref_attention(const struct ref *r, int layer, double *x,
 		free(all[i]);
 }
 
+/* out += share times a feed-forward network of h. */
+static inline void ref_swiglu(const struct ref *r, int layer, const char *of,
+			      const double *h, double share, double *out)
+{
+	double *w[3], *g = malloc((size_t)r->ffn * sizeof(*g));
+	double *u = malloc((size_t)r->ffn * sizeof(*u));
+	double *y = malloc((size_t)r->hidden * sizeof(*y));
+	char name[96];
+
+	for (int i = 0; i < 3; i++) {
+		snprintf(name, sizeof(name), "%s.%s_proj", of,
+			 i == 0 ? "gate" : i == 1 ? "up" : "down");
+		w[i] = ref_layer(r, layer, name);
+	}
+	ref_mat(w[0], h, r->ffn, r->hidden, g);
+	ref_mat(w[1], h, r->ffn, r->hidden, u);
+	for (int i = 0; i < r->ffn; i++)
+		g[i] = g[i] / (1 + exp(-g[i])) * u[i];
+	ref_mat(w[2], g, r->hidden, r->ffn, y);
+	for (int i = 0; i < r->hidden; i++)
+		out[i] += share * y[i];
+	double *all[] = { w[0], w[1], w[2], g, u, y };
+	for (size_t i = 0; i < ARRAY_SIZE(all); i++)
+		free(all[i]);
+}
+
+/*
+ * A token's experts: the softmax of all scores, of which the largest are taken,
+ * of equals the first, and with normed made to sum to one.
+ */
+static inline void ref_mixture(const struct ref *r, int layer, const double *h,
+			       double *out)
+{
+	double *router = ref_layer(r, layer, "mlp.gate");
+	double *p = malloc((size_t)r->experts * sizeof(*p));
+	double sum = 0, part = 0, share[64];
+	int chosen[64];
+	char name[64];
+
+	ref_mat(router, h, r->experts, r->hidden, p);
+	for (int i = 0; i < r->experts; i++) {
+		/* Scores are f32, so that they tie where the engine's do. */
+		p[i] = exp((float)p[i]);
+		sum += p[i];
+	}
+	for (int k = 0; k < r->used; k++) {
+		int most = 0;
+		for (int i = 1; i < r->experts; i++)
+			if (p[i] > p[most])
+				most = i;
+		chosen[k] = most;
+		share[k] = p[most] / sum;
+		part += share[k];
+		p[most] = -1;
+	}
+	for (int k = 0; k < r->used; k++) {
+		snprintf(name, sizeof(name), "mlp.experts.%d", chosen[k]);
+		ref_swiglu(r, layer, name, h,
+			   r->normed ? share[k] / part : share[k], out);
+	}
+	free(router);
+	free(p);
+}
+
 static inline void ref_ffn(const struct ref *r, int layer, double *x, int n)
 {
 	double *wn = ref_layer(r, layer, "post_attention_layernorm");
-	double *wg = ref_layer(r, layer, "mlp.gate_proj");
-	double *wu = ref_layer(r, layer, "mlp.up_proj");
-	double *wd = ref_layer(r, layer, "mlp.down_proj");
 	double *h = malloc((size_t)r->hidden * sizeof(*h));
-	double *g = malloc((size_t)r->ffn * sizeof(*g));
-	double *u = malloc((size_t)r->ffn * sizeof(*u));
 
 	for (int t = 0; t < n; t++) {
 		double *row = x + (size_t)t * r->hidden;
 		ref_norm(row, wn, r->hidden, r->eps, h);
-		ref_mat(wg, h, r->ffn, r->hidden, g);
-		ref_mat(wu, h, r->ffn, r->hidden, u);
-		for (int i = 0; i < r->ffn; i++)
-			g[i] = g[i] / (1 + exp(-g[i])) * u[i];
-		ref_mat(wd, g, r->hidden, r->ffn, h);
-		for (int i = 0; i < r->hidden; i++)
-			row[i] += h[i];
+		if (r->experts)
+			ref_mixture(r, layer, h, row);
+		else
+			ref_swiglu(r, layer, "mlp", h, 1, row);
 	}
-	double *all[] = { wn, wg, wu, wd, h, g, u };
-	for (size_t i = 0; i < ARRAY_SIZE(all); i++)
-		free(all[i]);
+	free(wn);
+	free(h);
 }
 
 /* Logits [n][vocab] of one sequence. */
