@@ -60,7 +60,6 @@ bool qwen_forecast_store(struct res_record *r, const char *model,
 			 const struct qwen_published *near, struct err *e)
 {
 	const struct sim_range *off = sim_range(SIM_RANGE_TIMES);
-	const char *phase = x->decode ? "decode" : "prefill";
 	struct res_result row = { .run = r->run,
 				  .metric = "tokens_per_s",
 				  .unit = "token/s",
@@ -71,9 +70,9 @@ bool qwen_forecast_store(struct res_record *r, const char *model,
 				  .origin = RES_SIMULATED };
 	char params[192];
 
-	res_params(params, sizeof(params), "model:s tokens:u behind:u", model,
-		   x->tokens, x->behind);
-	if (!res_case_id(r->db, "forecast", phase, params, &row.case_id, e) ||
+	res_params(params, sizeof(params), "phase:s tokens:u behind:u",
+		   x->decode ? "decode" : "prefill", x->tokens, x->behind);
+	if (!res_case_id(r->db, "forecast", model, params, &row.case_id, e) ||
 	    !res_result_add(r->db, &row, NULL, e))
 		return false;
 	if (!near)
@@ -81,7 +80,7 @@ bool qwen_forecast_store(struct res_record *r, const char *model,
 	row.lo = row.hi = row.value;
 	row.better = RES_NEITHER;
 	row.metric = "predicted";
-	if (!res_case_id(r->db, "predict", phase, params, &row.case_id, e) ||
+	if (!res_case_id(r->db, "predict", model, params, &row.case_id, e) ||
 	    !res_result_add(r->db, &row, NULL, e))
 		return false;
 	row.metric = "reference";

@@ -47,7 +47,7 @@ static const struct section {
 	{ "forecasts", "Forecasts of models",
 	  "Simulated tokens per second of one sequence, newest first, beside "
 	  "what others published of the nearest model.",
-	  "phase,params,#tokens_per_s,#from,#to,#published,source,#run",
+	  "model,params,#tokens_per_s,#from,#to,#published,source,#run",
 	  "SELECT f.name, f.params, f.value, f.lo, f.hi, r.value, r.source, "
 	  "f.run FROM v_results f LEFT JOIN v_results r ON r.run = f.run AND "
 	  "r.area = 'predict' AND r.name = f.name AND r.params = f.params AND "

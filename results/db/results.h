@@ -332,6 +332,7 @@ bool res_run_previous(struct res_db *db, int64_t run, int64_t *previous,
  *	tune      tuner         {"m","n","k",
  *	                         "tile_m","tile_n"}    flops [FLOP/s]
  *	predict   kernel        {"set":group}          reference, predicted [s]
+ *	forecast  model         {"phase","tokens","behind"}
  *	engine    model         {"phase","tokens",
  *	                         "batch"}              any [token/s]
  *	dispatch  method        {"mode","packets":N}   latency [s], with samples
