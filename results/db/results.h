@@ -332,7 +332,8 @@ bool res_run_previous(struct res_db *db, int64_t run, int64_t *previous,
  *	tune      tuner         {"m","n","k",
  *	                         "tile_m","tile_n"}    flops [FLOP/s]
  *	predict   kernel        {"set":group}          reference, predicted [s]
- *	forecast  model         {"phase","tokens","behind"}
+ *	forecast  model         {"phase","tokens",
+ *	                         "behind"}             tokens_per_s [token/s]
  *	engine    model         {"phase","tokens",
  *	                         "batch"}              any [token/s]
  *	dispatch  method        {"mode","packets":N}   latency [s], with samples
