@@ -160,7 +160,8 @@ bool qwen_log_store(const struct qwen_school *s, struct err *e)
 				       .inputs = inputs,
 				       .seed = s->c->seed,
 				       .argc = s->c->cmd.line_argc,
-				       .argv = s->c->cmd.line_argv };
+				       .argv = s->c->cmd.line_argv,
+				       .whole = true };
 	bool stored = false;
 	if (s->c->sweep && !has_rows(s, inputs, &stored, e))
 		return false;

@@ -27,6 +27,7 @@ struct res_db {
 	sqlite3_stmt **stmt; /* [n_stmt], found by sqlite3_sql() */
 	int n_stmt;
 	bool batch;		 /* between res_batch_begin() and _end() */
+	bool whole;		 /* in a run that is stored as a whole */
 	int batch_rows;		 /* rows of the open transaction */
 	uint64_t batch_start_ns; /* of its first row, monotonic */
 };

@@ -264,6 +264,9 @@ struct res_start {
 	const struct res_shard *shard; /* NULL, or of none: the whole */
 	const char *work; /* of a shard: what `inputs` do not say of the whole;
 			   * NULL: they say it all */
+	bool whole; /* the run and its rows are stored together at its end, or
+		     * not at all: for rows that are all known at its begin,
+		     * since others cannot write the while */
 };
 
 /*

@@ -91,6 +91,7 @@ bool res_run_begin(struct res_db *db, const struct res_start *s, int64_t *run,
 	buf_fini(&argv);
 	buf_fini(&inputs);
 	int64_t id = sqlite3_last_insert_rowid(db->sq);
+	db->whole = ok && s->whole;
 	if (!res_write_end(db, ok, e) || !res_batch_commit(db, e))
 		return err_wrap(e, "beginning a run");
 	*run = id;
@@ -154,6 +155,7 @@ bool res_run_finish(struct res_db *db, int64_t run, enum res_state state,
 {
 	if (!res_write_begin(db, e))
 		return false;
+	db->whole = false;
 	bool ok = end_run(db, run, state, exit_code, reason, e);
 	return (res_write_end(db, ok, e) && res_batch_commit(db, e)) ||
 	       err_wrap(e, "ending run %lld", (long long)run);

@@ -378,11 +378,13 @@ bool res_write_end(struct res_db *db, bool ok, struct err *e)
 	if (!ok)
 		exec_simple(db, "ROLLBACK TO one_call", NULL);
 	ok = exec_simple(db, "RELEASE one_call", e) && ok;
-	if (!db->batch && !ok) {
+	if (!db->batch && !db->whole && !ok) {
 		roll_back(db);
 		return false;
 	}
 	db->batch_rows += ok;
+	if (db->whole)
+		return ok;
 	if (!db->batch || db->batch_rows >= BATCH_ROWS ||
 	    time_mono_ns() - db->batch_start_ns >= BATCH_NS)
 		return end_transaction(db, e) && ok;
@@ -396,7 +398,8 @@ void res_batch_begin(struct res_db *db)
 
 bool res_batch_commit(struct res_db *db, struct err *e)
 {
-	return sqlite3_get_autocommit(db->sq) || end_transaction(db, e);
+	return db->whole || sqlite3_get_autocommit(db->sq) ||
+	       end_transaction(db, e);
 }
 
 bool res_batch_end(struct res_db *db, struct err *e)

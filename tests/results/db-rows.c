@@ -478,6 +478,54 @@ static void test_batch(struct res_db *db)
 	is_i64(count(rows), 269, "then every row commits by itself");
 }
 
+/* A run that is stored as a whole: `kill`, by a process that dies in it. */
+static int whole_run(bool kill)
+{
+	struct err e = { 0 };
+	struct res_slot slot = { .encoding = "MTBUF" };
+	struct res_db *db = res_open(path, RES_WRITE, &e);
+	struct res_start s = { .tool = "t0 whole", .whole = true };
+	int64_t run = 0;
+	bool good = db && res_host_self(db, &s.host, &e) &&
+		    res_build_self(db, &s.build, &e) &&
+		    res_run_begin(db, &s, &run, &e);
+
+	res_batch_begin(db);
+	for (slot.opcode = 0; good && slot.opcode < 600; slot.opcode++)
+		good = res_slot_put(db, run, &slot, &e);
+	good = good && res_batch_end(db, &e);
+	if (kill)
+		raise(SIGKILL);
+	good = good && res_run_finish(db, run, RES_COMPLETE, 0, NULL, &e);
+	slot.encoding = "MIMG";
+	good = good && res_slot_put(db, run, &slot, &e);
+	is_i64(count("SELECT count(*) FROM slot_verdicts "
+		     "WHERE encoding = 'MIMG'"), 1,
+	       "behind it every row commits by itself: %s", e.msg);
+	res_close(db);
+	return !good;
+}
+
+static void test_whole(void)
+{
+	const char *rows = "SELECT count(*) FROM slot_verdicts "
+			   "WHERE encoding = 'MTBUF'";
+	int status = 0;
+	pid_t pid = fork();
+
+	if (pid == 0)
+		_exit(whole_run(true));
+	waitpid(pid, &status, 0);
+	ok(WIFSIGNALED(status), "a writer of a whole run is killed");
+	is_i64(count("SELECT count(*) FROM runs WHERE tool = 't0 whole'"), 0,
+	       "nothing of its run is there");
+	is_i64(count(rows), 0, "nor of its rows");
+	ok(whole_run(false) == 0, "one that lives");
+	is_i64(count("SELECT count(*) FROM runs WHERE tool = 't0 whole' "
+		     "AND state = 'complete'"), 1, "has stored its run");
+	is_i64(count(rows), 600, "and all its rows");
+}
+
 static void test_query(struct res_db *db)
 {
 	struct table t;
@@ -524,6 +572,7 @@ int main(void)
 	test_owner();
 	test_two_handles(db);
 	test_batch(db);
+	test_whole();
 	test_query(db);
 	res_close(db);
 	ok(is_intact(path), "the file is intact");
