@@ -253,6 +253,7 @@ void kfd_ring_publish(struct kfd_queue *q, const void *packet)
 
 	memcpy(&first, packet, 4);
 	memcpy(at + 4, (const char *)packet + 4, AQL_PACKET_BYTES - 4);
+	order_release();
 	__atomic_store_n((uint32_t *)(void *)at, first, __ATOMIC_RELEASE);
 	q->put++;
 	__atomic_store_n(&q->aq->write_dispatch_id, q->put, __ATOMIC_RELEASE);

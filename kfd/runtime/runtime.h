@@ -10,6 +10,7 @@
 
 #include <pthread.h>
 
+#include "base/order.h"
 #include "kfd/abi.h"
 #include "kfd/kfd.h"
 
@@ -127,7 +128,11 @@ struct kfd_dev {
 
 static inline bool signal_done(const struct amd_signal *s)
 {
-	return __atomic_load_n(&s->value, __ATOMIC_ACQUIRE) <= 0;
+	const bool done = __atomic_load_n(&s->value, __ATOMIC_ACQUIRE) <= 0;
+
+	if (done)
+		order_acquire();
+	return done;
 }
 
 struct slot {	     /* what the host knows of one packet in the ring */

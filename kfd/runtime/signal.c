@@ -108,7 +108,11 @@ void kfd_signal_free(struct kfd_signal *pub)
 
 int64_t kfd_signal_value(const struct kfd_signal *s)
 {
-	return __atomic_load_n(&kfd_signal_hw(s)->value, __ATOMIC_ACQUIRE);
+	const int64_t value = __atomic_load_n(&kfd_signal_hw(s)->value,
+					      __ATOMIC_ACQUIRE);
+
+	order_acquire();
+	return value;
 }
 
 void kfd_signal_set(struct kfd_signal *s, int64_t value)

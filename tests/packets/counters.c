@@ -6,6 +6,7 @@
  * instructions of each kind the kernel of counters.s has is counted by hand.
  */
 #include "tests/code.h"
+#include "tests/soft/said.h"
 #include "tests/soft/softdev.h"
 
 #define HEAD(op, body_dw) (0xc0000000u | ((body_dw) - 1u) << 16 | (op) << 8)
@@ -31,12 +32,6 @@ static struct sd_mem code, out;
 static volatile uint64_t *fence;
 static uint32_t *result; /* what counters are copied to */
 static uint64_t wptr, n_fences;
-static char said[512];
-
-static void keep_line(const char *line)
-{
-	snprintf(said, sizeof(said), "%s", line);
-}
 
 static void begin_queue(void)
 {
@@ -77,7 +72,7 @@ static bool run_all(void)
 	__atomic_store_n(&q.q->write_dispatch_id, wptr, __ATOMIC_RELEASE);
 	s.d->ring(s.d, q.doorbell, wptr);
 	while (__atomic_load_n(fence, __ATOMIC_ACQUIRE) != want)
-		if (time_mono_ns() > until || strstr(said, "refused"))
+		if (time_mono_ns() > until || said("refused"))
 			return false;
 	return true;
 }
@@ -230,9 +225,9 @@ static void test_enables(void)
 /* Each refusal ends the card, until it is opened anew. */
 static void check_refusal(uint32_t at, uint32_t value, const char *why)
 {
-	said[0] = '\0';
+	said_forget();
 	write_reg(at, value);
-	ok(!run_all() && strstr(said, why), "refused: %s", said);
+	ok(!run_all() && said(why), "refused: %s", why);
 }
 
 static void open_device(const struct soft_options *o)
@@ -247,12 +242,12 @@ static void open_device(const struct soft_options *o)
 	result = sd_alloc(&s, 8192, GTT_FLAGS).p;
 	memcpy(code.p, c.dw, c.size_bytes);
 	n_fences = 0;
-	said[0] = '\0';
+	said_forget();
 }
 
 int main(void)
 {
-	const struct soft_options o = { .threads = 2, .report = keep_line };
+	const struct soft_options o = { .threads = 2, .report = said_keep };
 
 	open_device(&o);
 	test_events(true);

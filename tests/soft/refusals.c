@@ -3,39 +3,29 @@
  * why, and what would be accepted; and who waits is told.
  */
 #include <amdgpu_drm.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <unistd.h>
 
+#include "tests/soft/said.h"
 #include "tests/soft/softdev.h"
 
 #define HEAD(op, body_dw) (0xc0000000u | ((body_dw) - 1u) << 16 | (op) << 8)
 #define AT(p) (uint32_t)sd_ptr(p), (uint32_t)(sd_ptr(p) >> 32)
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static char lines[16384];
-static unsigned unheard;
-
-static void keep_line(const char *line)
-{
-	pthread_mutex_lock(&lock);
-	snprintf(lines + strlen(lines), sizeof(lines) - strlen(lines), "%s\n",
-		 line);
-	pthread_mutex_unlock(&lock);
-}
+static _Atomic unsigned unheard;
 
 static void count_unheard(void)
 {
-	__atomic_add_fetch(&unheard, 1, __ATOMIC_SEQ_CST);
+	unheard++;
 }
 
 static struct sd open_device(void)
 {
 	const struct soft_options o = { .threads = 1, .kfd_minor = 14,
-					.report = keep_line,
+					.report = said_keep,
 					.unheard = count_unheard };
 
-	lines[0] = '\0';
+	said_forget();
 	unheard = 0;
 	return sd_open(&o);
 }
@@ -44,17 +34,15 @@ static struct sd open_device(void)
 static void check_said(const char *a, const char *b, const char *c, const char *what)
 {
 	bool found = false;
-	char *copy, *save = NULL;
+	char *all = said_copy(), *copy = strdup(all), *save = NULL;
 
-	pthread_mutex_lock(&lock);
-	copy = strdup(lines);
-	pthread_mutex_unlock(&lock);
 	for (char *l = strtok_r(copy, "\n", &save); l;
 	     l = strtok_r(NULL, "\n", &save))
 		found |= strstr(l, a) && strstr(l, b) && strstr(l, c);
 	if (!ok(found, "%s", what))
-		diag("wanted %s, %s, %s in:\n%s", a, b, c, lines);
+		diag("wanted %s, %s, %s in:\n%s", a, b, c, all);
 	free(copy);
+	free(all);
 }
 
 static void test_calls(void)
@@ -68,7 +56,7 @@ static void test_calls(void)
 	union drm_amdgpu_cs cs = { 0 };
 	uint32_t none = 0;
 
-	is_str(lines, "", "what goes well is not said");
+	ok(said_nothing(), "what goes well is not said");
 	sd_queue_prepare(&s, &q, 64);
 	q.a.ring_size = 3000;
 	is_i64(sd_queue_create(&s, &q), -EINVAL, "a ring of 3000 bytes");
@@ -113,9 +101,9 @@ static void test_calls(void)
 	       "a bad pointer");
 	check_said("CREATE_QUEUE", "Bad address", "accepted: addresses",
 	     "is named");
-	lines[0] = '\0';
+	said_forget();
 	is_i64(sd_map(&s, 12345, true), -EINVAL, "the same once more");
-	is_str(lines, "", "is not said again");
+	ok(said_nothing(), "is not said again");
 	sd_close(&s);
 }
 

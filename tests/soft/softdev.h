@@ -15,6 +15,7 @@
 #include <sys/mman.h>
 #include <time.h>
 
+#include "base/order.h"
 #include "kfd/abi.h"
 #include "kfd/soft/soft.h"
 #include "tests/tap.h"
@@ -312,8 +313,10 @@ static inline bool sd_wait_value(const struct amd_signal *s, int64_t wanted,
 	for (;;) {
 		const struct timespec nap = { 0, 50000 };
 
-		if (__atomic_load_n(&s->value, __ATOMIC_ACQUIRE) == wanted)
+		if (__atomic_load_n(&s->value, __ATOMIC_ACQUIRE) == wanted) {
+			order_acquire();
 			return true;
+		}
 		if (time_mono_ns() > end)
 			return false;
 		nanosleep(&nap, NULL);

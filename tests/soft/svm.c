@@ -96,7 +96,9 @@ static bool copy_word(const void *from, void *to)
 		if (soft_last_fault(s.d, &f))
 			break;
 	}
-	return *fence == 77;
+	const bool came = *fence == 77;
+	order_acquire();
+	return came;
 }
 
 /* Each fault ends what the process has on the GPU: begin afresh. */

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "tests/code.h"
+#include "tests/soft/said.h"
 #include "tests/soft/softdev.h"
 
 #define EC(name) KFD_EC_MASK(KFD_EC_##name)
@@ -23,12 +24,6 @@ static struct amd_signal *done;
 static uint32_t *result;
 static const char *const labels[] = { "trapping", "recording", "halting",
 				      "touching", "counting" };
-static char said[512]; /* the last line that the device reported */
-
-static void keep_line(const char *line)
-{
-	snprintf(said, sizeof(said), "%s", line);
-}
 
 /* Where it stands in the page of code. */
 static uint32_t code_at(const char *label)
@@ -195,8 +190,8 @@ static void test_halt(void)
 	set_handler("halting", 0);
 	submit_kernel("trapping");
 	ok(sd_stays(done, 1, 600), "a halted wave never completes");
-	ok(strstr(said, "halted: queue 0 (AQL): the program's trap handler"),
-	   "who runs the device is told: %s", said);
+	ok(said("halted: queue 0 (AQL): the program's trap handler"),
+	   "who runs the device is told");
 	is_i64(sd_queue_destroy(&s, &q), 0, "its queue can be destroyed");
 	sd_queue_buffers_free(&s, &q);
 	begin_queue();
@@ -210,10 +205,10 @@ static void test_without(void)
 {
 	set_handler(NULL, 0);
 	submit_kernel("trapping");
-	for (int i = 0; i < 500 && !strstr(said, "without a trap"); i++)
+	for (int i = 0; i < 500 && !said("without a trap"); i++)
 		sd_stays(done, 1, 10);
-	ok(strstr(said, "s_trap 5 without a trap handler"),
-	   "without a handler it is a fault: %s", said);
+	ok(said("s_trap 5 without a trap handler"),
+	   "without a handler it is a fault");
 }
 
 /* -------------------------------------------------------------- watches -- */
@@ -313,7 +308,7 @@ static void test_watches(int fd[2])
 int main(void)
 {
 	const struct soft_options o = { .deadline_ns = 200000000,
-					.report = keep_line };
+					.report = said_keep };
 	int fd[2];
 
 	if (pipe(fd))

@@ -21,6 +21,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "base/order.h"
 #include "base/vec.h"
 #include "kfd/abi.h"
 #include "kfd/soft/exec/exec.h"

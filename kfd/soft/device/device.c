@@ -384,6 +384,7 @@ static void soft_ring(struct kfd_driver *drv, volatile uint64_t *doorbell,
 {
 	struct soft_dev *d = dev_of(drv);
 
+	order_release();
 	/* Ordered before the look at `parked` in soft_wake_all(). */
 	__atomic_store_n(doorbell, value, __ATOMIC_SEQ_CST);
 	if (!__atomic_load_n(&d->rung, __ATOMIC_RELAXED))

@@ -107,6 +107,7 @@ static bool is_ready(struct soft_queue *q)
 	/* Reserved but not published: another doorbell follows. */
 	q->armed = dw && AQL_HEADER_TYPE(__atomic_load_n(
 				 dw, __ATOMIC_ACQUIRE)) != AQL_INVALID;
+	order_acquire();
 	return q->armed;
 }
 
@@ -161,6 +162,7 @@ void soft_packet_complete(struct soft_queue *q, uint64_t signal,
 	/* Always, not only with AMD_QUEUE_PROP_PROFILING: it does no harm. */
 	__atomic_store_n(&s->start_ts, q->began_ts, __ATOMIC_RELAXED);
 	__atomic_store_n(&s->end_ts, end_ts, __ATOMIC_RELAXED);
+	order_release();
 	/* From here on the program may use the signal for something else. */
 	__atomic_sub_fetch(&s->value, 1, __ATOMIC_SEQ_CST);
 	if (slot && !q->mute) {

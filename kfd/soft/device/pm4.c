@@ -430,6 +430,7 @@ bool soft_stream_ready(struct soft_queue *q)
 	const uint64_t ring = q->type == KFD_QUEUE_COMPUTE ? q->ring_bytes / 4 :
 							     q->ring_bytes;
 
+	order_acquire();
 	if (bell != q->doorbell_seen) {
 		q->doorbell_seen = bell;
 		/* Programs that wrap their write pointer at the ring's end. */

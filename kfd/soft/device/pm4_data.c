@@ -328,6 +328,7 @@ enum soft_done pm4_release_mem(struct soft_queue *q, struct soft_pm4 *p)
 		if (!to)
 			return SOFT_REFUSED;
 	}
+	order_release();
 	if (data == DATA_32)
 		__atomic_store_n((uint32_t *)to, (uint32_t)value,
 				 __ATOMIC_SEQ_CST);

@@ -249,6 +249,7 @@ static enum soft_done write_fence(struct soft_queue *q, const struct packet *p)
 
 	if (!d)
 		return SOFT_REFUSED;
+	order_release();
 	__atomic_store_n(d, p->dw[3], __ATOMIC_SEQ_CST);
 	soft_wake_all(q->dev);
 	return SOFT_DONE;
