@@ -559,6 +559,21 @@ void kfd_flush(struct kfd_queue *q);
 bool kfd_barrier(struct kfd_queue *q, struct kfd_signal *const *dep, int n_deps,
 		 uint64_t *ticket, struct err *e);
 /*
+ * Packets that are put behind it start when the named ones of other queues, of
+ * GPUs of the same process, are done, and see what these wrote where they may
+ * reach it (kfd_mem_share()).  A named packet is not quiet, its queue was
+ * shared with this queue's GPU, and nothing is put into the ring's place of it
+ * until what waits here is done.
+ */
+struct kfd_after {
+	struct kfd_queue *queue;
+	uint64_t ticket;
+};
+bool kfd_after(struct kfd_queue *q, const struct kfd_after *on, int n,
+	       struct err *e);
+/* Lets another GPU (kfd_open_peer) wait for this queue's packets. */
+bool kfd_queue_share(struct kfd_queue *q, struct kfd_dev *peer, struct err *e);
+/*
  * Wait for a packet.  deadline_ns as in kfd_launch.  Timing may be NULL; its
  * stamps are 0 once ring_packets further packets were put.  On ERR_TIMEOUT the
  * packet may still run: free the queue, or wait again.

@@ -130,6 +130,49 @@ void build_swiglu_back(struct dsl *k, const struct kernel_shape *s)
 	PARTS(k, n, at, swiglu_gradients(dx, dy, x, y, g, &at));
 }
 
+/* The grid is uniform in `parts`: what is not there is not read. */
+static void add_parts(struct dsl *k, struct val out, const struct val *x,
+		      struct val parts, const struct share *at)
+{
+	struct var sum = VAR_OF(load_part(x[0], at));
+
+	for (int i = 1; i < KERNEL_MAX_PARTS; i++)
+		IF(k, GT(parts, i))
+		{
+			SET(sum, ADD(GET(sum), load_part(x[i], at)));
+		}
+	store_part(out, at, GET(sum));
+}
+
+/*
+ * Arguments: out, clear, x0 .. x8 (f32), parts, clears (i32), n (u32): out is
+ * x0 + x1 and so on, of the first `parts`; it may be one of them.  Where clears
+ * is not 0, `clear`, which is none of them, becomes 0.
+ */
+void build_sum_parts(struct dsl *k, const struct kernel_shape *s)
+{
+	static const char *const name[KERNEL_MAX_PARTS] = {
+		"x0", "x1", "x2", "x3", "x4", "x5", "x6", "x7", "x8",
+	};
+	struct val out = ARG_PTR(k, DSL_F32, "out", 0);
+	struct val clear = ARG_PTR(k, DSL_F32, "clear", 0);
+	struct val x[KERNEL_MAX_PARTS];
+
+	(void)s;
+	for (int i = 0; i < KERNEL_MAX_PARTS; i++)
+		x[i] = ARG_PTR(k, DSL_F32, name[i], 0);
+	struct val parts = ARG(k, DSL_I32, "parts");
+	struct val clears = ARG(k, DSL_I32, "clears");
+	struct val n = ARG(k, DSL_U32, "n");
+	struct val zero = CONST(k, DSL_F32, 0);
+	struct val zeros = JOIN(zero, zero, zero, zero);
+	PARTS(k, n, at, add_parts(k, out, x, parts, &at));
+	IF(k, NE(clears, 0))
+	{
+		PARTS(k, n, at, store_part(clear, &at, zeros));
+	}
+}
+
 /* Arguments: out (shape.to), x (shape.type), n. */
 void build_convert(struct dsl *k, const struct kernel_shape *s)
 {

@@ -78,6 +78,7 @@ enum kernel_per {
 #define KERNEL_TILE_SIZE 32
 #define KERNEL_STREAM_ROWS 4
 #define KERNEL_PACKED_ROWS 64
+#define KERNEL_MAX_PARTS 9 /* of sum_parts */
 #define KERNEL_SPAN	 4096 /* elements of a group of square_sum */
 
 /* What of its shape a kernel depends on, besides the group. */

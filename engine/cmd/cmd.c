@@ -46,6 +46,11 @@ bool qwen_session_open(struct qwen_session *s, const struct qwen_cmd *c,
 			       "scripts/make-model writes one");
 	how.backend = qwen_backend_find(c->backend, e);
 	how.device = kfd_spec_asked(c->device, spec);
+	how.devices = (uint32_t)c->devices;
+	if (how.backend == &qwen_cpu && c->devices > 1)
+		return err_set(e, ERR_USAGE, "--devices %llu without --backend "
+			       "gpu: the processor would run the model",
+			       (unsigned long long)c->devices);
 	if (how.backend == &qwen_cpu && c->device)
 		return err_set(e, ERR_USAGE, "--device %s without --backend "
 			       "gpu: the processor would run the model",

@@ -16,7 +16,7 @@ struct qwen_cmd {
 	const char *model, *backend, *device;
 	const char *weights, *cache; /* NULL: as stored; f16 */
 	const char *activations;     /* NULL: auto */
-	uint64_t threads, context, chunk;
+	uint64_t threads, context, chunk, devices;
 	bool copy;
 	/* the text */
 	const char *prompt, *prompt_file, *system, *messages, *tools, *ids;

@@ -30,6 +30,7 @@ static bool config_read(struct forecast *f, struct err *e)
 {
 	const struct qwen_cmd *c = f->c;
 
+	f->q.devices = (uint32_t)c->devices;
 	f->q.weights = QWEN_W_BF16;
 	f->q.cache = QWEN_W_BF16;
 	return (c->model ? qwen_config_load(&f->config, c->model, e) :
@@ -69,10 +70,11 @@ static bool begin_rows(struct forecast *f, struct err *e)
 	char inputs[QWEN_INPUTS], digest[COST_DIGEST];
 
 	cost_digest(&f->costs, digest);
-	res_params(inputs, sizeof(inputs), "costs:s model:s weights:s cache:s",
-		   digest, c->model ? c->model : c->shape,
+	res_params(inputs, sizeof(inputs), "costs:s model:s weights:s cache:s "
+		   "devices:u", digest, c->model ? c->model : c->shape,
 		   qwen_weights_name(f->q.weights),
-		   qwen_weights_name(f->q.cache));
+		   qwen_weights_name(f->q.cache),
+		   f->q.devices ? f->q.devices : 1);
 	const struct res_start run = { .tool = "t0-qwen3 forecast",
 				       .inputs = inputs,
 				       .argc = c->cmd.line_argc,
@@ -147,7 +149,7 @@ static bool forecast_pass(struct forecast *f, const char *name,
 
 	if (!gpu_forecast(&f->config, q, &f->costs, &x, e))
 		return err_wrap(e, "%s", name);
-	all = x.kernels_s + x.launches_s;
+	all = x.kernels_s + x.launches_s + x.links_s;
 	for (size_t i = 0; i < x.n; i++) {
 		const struct gpu_share *s = &x.share[i];
 		add_row(f, name, s->kernel, s->launches, s->each_s,
@@ -161,6 +163,11 @@ static bool forecast_pass(struct forecast *f, const char *name,
 	add_row(f, name, "(launches)", x.packets, x.launches_s / x.packets,
 	    x.launches_s);
 	table_cell(&f->table, 5, "%.1f", 100 * x.launches_s / all);
+	if (x.meetings) {
+		add_row(f, name, "(links)", (uint32_t)x.meetings,
+			x.links_s / (double)x.meetings, x.links_s);
+		table_cell(&f->table, 5, "%.1f", 100 * x.links_s / all);
+	}
 	add_row(f, name, "(all)", x.packets, 0, all);
 	ok = ok && add_rate(f, q, &x, all, e);
 	table_cell(&f->table, DRAM, "%.1f",

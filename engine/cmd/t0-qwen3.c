@@ -114,6 +114,10 @@ static const struct cli_opt options[] = {
 	{ "device", 0, CLI_STR, &c.device, "DEV",
 	  "gpu: soft, soft*N:M, kfd, kfd:N (default: $T0_DEVICE, else a GPU, else "
 	  "soft)" },
+	CLI_OF(RUNS " forecast"),
+	{ "devices", 0, CLI_U64, &c.devices, "N",
+	  "gpu, forecast: devices that share the model, 1 to 8 (soft*N)" },
+	CLI_OF(RUNS " info train"),
 	{ "copy", 0, CLI_FLAG, &c.copy, NULL,
 	  "copy weights into large pages instead of mapping them" },
 	CLI_OF(RUNS " info convert train"),

@@ -69,7 +69,7 @@ static size_t scale_bytes(const struct qwen_matrix *w)
 		(w->cols / QWEN_GROUP) * 2 : 0;
 }
 
-static size_t weight_bytes(const struct qwen_matrix *w)
+size_t gpu_weight_bytes(const struct qwen_matrix *w)
 {
 	static const uint8_t bits[QWEN_WEIGHTS] = {
 		[QWEN_W_F32] = 32, [QWEN_W_F16] = 16, [QWEN_W_BF16] = 16,
@@ -85,7 +85,7 @@ static size_t matrices_bytes(const struct qwen_matrix *const *w, int n)
 	size_t bytes = 2 * ALIGN;
 
 	for (int i = 0; i < n; i++)
-		bytes += weight_bytes(w[i]) + scale_bytes(w[i]);
+		bytes += gpu_weight_bytes(w[i]) + scale_bytes(w[i]);
 	return bytes;
 }
 
@@ -109,7 +109,7 @@ static bool matrices_add(struct block *b, const struct qwen_matrix *const *w,
 				       qwen_weights_name(out->type),
 				       QWEN_GROUP);
 		out->rows += w[i]->rows;
-		if (!block_add(b, w[i]->data, weight_bytes(w[i]), &va, e))
+		if (!block_add(b, w[i]->data, gpu_weight_bytes(w[i]), &va, e))
 			return false;
 	}
 	if (out->type < QWEN_W_INT8)
@@ -133,10 +133,10 @@ static void matrices_of(const struct qwen_layer *l,
 	memcpy(out, all, sizeof(all));
 }
 
-static bool layer_add(struct gpu *g, uint32_t i, struct err *e)
+static bool part_add(struct gpu *g, uint32_t i, const struct qwen_layer *l,
+		     struct err *e)
 {
 	const struct qwen_config *c = &g->m->config;
-	const struct qwen_layer *l = &g->m->layer[i];
 	const struct qwen_matrix *all[LAYER_MATRICES];
 	struct gpu_layer *to = &g->layer[i];
 	const struct {
@@ -167,10 +167,32 @@ static bool layer_add(struct gpu *g, uint32_t i, struct err *e)
 	return true;
 }
 
+static bool layer_add(struct gpu *g, uint32_t i, struct err *e)
+{
+	struct gpu_part part;
+
+	gpu_part_take(&part, g, &g->m->layer[i]);
+	bool ok = part_add(g, i, &part.layer, e);
+	gpu_part_drop(&part);
+	return ok;
+}
+
+/* Rows of a matrix that is on the device. */
+static struct gpu_matrix rows_of(const struct gpu_matrix *w, uint32_t from,
+				 const struct qwen_matrix *part)
+{
+	struct gpu_matrix m = *w;
+
+	m.rows = part->rows;
+	m.w += gpu_weight_bytes(part) / part->rows * from;
+	m.scale += scale_bytes(part) / part->rows * from;
+	return m;
+}
+
 static bool ends_add(struct gpu *g, struct err *e)
 {
 	const struct qwen_matrix *embed[] = { &g->m->embed };
-	const struct qwen_matrix *head[] = { &g->m->head };
+	const struct qwen_matrix part = gpu_part_head(g), *head[] = { &part };
 	uint32_t hidden = g->m->config.hidden;
 	struct block b;
 
@@ -181,7 +203,7 @@ static bool ends_add(struct gpu *g, struct err *e)
 	    !matrices_add(&b, embed, 1, &g->embed, e) ||
 	    !floats_add(&b, g->m->norm, hidden, &g->norm, e))
 		return false;
-	g->head = g->embed;
+	g->head = rows_of(&g->embed, gpu_first_id(g, g->number), &part);
 	return g->m->config.tied ||
 	       (block_new(&b, g, matrices_bytes(head, 1), "output", e) &&
 		matrices_add(&b, head, 1, &g->head, e));
@@ -202,7 +224,7 @@ static bool is_room(struct gpu *g, struct err *e)
 		return true;
 	for (uint32_t i = 0; i < m->config.layers; i++) {
 		matrices_of(&m->layer[i], all);
-		bytes += matrices_bytes(all, LAYER_MATRICES);
+		bytes += matrices_bytes(all, LAYER_MATRICES) / g->team->n;
 	}
 	return bytes <= room ||
 	       err_set(e, ERR_NOMEM, "%.2f GB of weights, %.2f GB of VRAM are "
@@ -211,61 +233,107 @@ static bool is_room(struct gpu *g, struct err *e)
 
 /* ---- the backend ---- */
 
-static void gpu_close(struct qwen_model *m)
-{
-	struct gpu *g = m->device;
+/* Sums of more bytes are shared out: fewer of them cross a link. */
+#define ONE_SHOT_BYTES (256 << 10)
 
+static void device_close(struct gpu *g)
+{
 	gpu_card_close(&g->card);
 	free(g->mem);
 	free(g->layer);
 	free(g);
+}
+
+/* The first was opened first, and the others through it. */
+static void gpu_close(struct qwen_model *m)
+{
+	struct gpu_team *t = m->device;
+
+	while (t->open)
+		device_close(t->device[--t->open]);
+	free(t);
 	m->device = NULL;
 }
 
 static bool gpu_is_emulated(const struct qwen_model *m)
 {
-	const struct gpu *g = m->device;
+	const struct gpu_team *t = m->device;
 
-	return strcmp(kfd_info(g->card.dev)->origin, "hardware") != 0;
+	return strcmp(kfd_info(t->device[0]->card.dev)->origin, "hardware") !=
+	       0;
 }
 
-static bool gpu_open(struct qwen_model *m, const struct qwen_load *how,
-		     struct err *e)
+static bool device_fill(struct gpu *g, const struct qwen_load *how,
+			struct err *e)
 {
-	const struct qwen_config *c = &m->config;
-	struct gpu *g;
+	const uint32_t layers = g->m->config.layers;
+	bool good = is_room(g, e) && ends_add(g, e);
 
-	if (c->head_dim % 2 || c->head_dim > KERNEL_MAX_HEAD)
-		return err_set(e, ERR_UNSUPPORTED, "heads of %u elements; the "
-			       "gfx1100 backend has even ones up to %d",
-			       c->head_dim, KERNEL_MAX_HEAD);
-	g = m->device = xcalloc(1, sizeof(*g));
-	g->m = m;
-	g->layer = xcalloc(c->layers, sizeof(*g->layer));
-	bool good = gpu_card_open(&g->card,
-				  &(struct gpu_card_how){
-					  .device = how->device,
-					  .driver = how->driver,
-					  .warn = how->warn, .ctx = how->ctx },
-				  e) &&
-		    is_room(g, e) && ends_add(g, e);
-	for (uint32_t i = 0; good && i < c->layers; i++) {
+	g->layer = xcalloc(layers, sizeof(*g->layer));
+	for (uint32_t i = 0; good && i < layers; i++) {
 		good = layer_add(g, i, e) || err_wrap(e, "layer %u", i);
-		if (how->progress)
+		if (how->progress && !g->number)
 			progress_step(how->progress, 1);
 	}
 	if (!good && e->code == ERR_NOMEM)
 		err_wrap(e, "the model with weights of %s does not fit "
 			 "(--weights int8 and int4 take less)",
-			 qwen_weights_name(m->layer[0].q.type));
+			 qwen_weights_name(g->m->layer[0].q.type));
+	return good;
+}
+
+static bool device_open(struct gpu_team *t, const struct qwen_model *m,
+			const struct qwen_load *how, struct err *e)
+{
+	struct gpu *g = xcalloc(1, sizeof(*g));
+	const struct gpu_card_how card = {
+		.device = how->device, .driver = how->driver,
+		.cards = t->n, .first = t->open ? &t->device[0]->card : NULL,
+		.warn = how->warn, .ctx = how->ctx,
+	};
+
+	g->team = t;
+	g->number = t->open;
+	g->m = m;
+	if (t->n > 1)
+		gpu_team_share(g, m, t->n);
+	t->device[t->open++] = g;
+	return gpu_card_open(&g->card, &card, e) && device_fill(g, how, e);
+}
+
+bool gpu_open(struct qwen_model *m, const struct qwen_load *how, uint32_t open,
+	      struct err *e)
+{
+	const struct qwen_config *c = &m->config;
+	const uint32_t n = how->devices ? how->devices : 1;
+	struct gpu_team *t;
+	bool good = true;
+
+	if (c->head_dim % 2 || c->head_dim > KERNEL_MAX_HEAD)
+		return err_set(e, ERR_UNSUPPORTED, "heads of %u elements; the "
+			       "gfx1100 backend has even ones up to %d",
+			       c->head_dim, KERNEL_MAX_HEAD);
+	if (!gpu_team_check(c, n, e))
+		return false;
+	t = m->device = xcalloc(1, sizeof(*t));
+	t->n = n;
+	t->one_shot_bytes = ONE_SHOT_BYTES;
+	while (good && t->open < open)
+		good = device_open(t, m, how, e);
 	if (!good)
 		gpu_close(m);
 	return good;
 }
 
+static bool open_all(struct qwen_model *m, const struct qwen_load *how,
+		     struct err *e)
+{
+	return gpu_open(m, how, how->devices ? how->devices : 1, e);
+}
+
 const struct qwen_backend qwen_gpu = {
 	.name = "gpu",
-	.open = gpu_open,
+	.open = open_all,
 	.close = gpu_close,
 	.is_emulated = gpu_is_emulated,
 	.state_new = gpu_state_new,

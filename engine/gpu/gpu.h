@@ -8,7 +8,8 @@
  * compiled for their types.  gpu_pass.c holds a state: cache, activations, a
  * queue, and the one command stream that a pass is.  A token costs five packets
  * a layer (compiler/kernels/stream.c) and two copies of a few words.
- * gpu_forecast.c puts the same packets into the pipeline simulator instead:
+ * gpu_team.c cuts a model for several devices,
+ * and adds up what each of them has.  gpu_forecast.c puts the same packets into the pipeline simulator instead:
  * what a card would take, without one and without weights.
  */
 #ifndef T0_ENGINE_GPU_H
@@ -27,11 +28,12 @@ extern const struct qwen_backend qwen_gpu;
 /* A pass of `sequences` times `tokens` tokens, the last at position-1. */
 struct gpu_question {
 	uint32_t sequences, tokens, positions;
+	uint32_t devices; /* that share the model; 0: one */
 	enum qwen_weights weights, cache;
 };
 /*
  * Simulated: every kernel of the pass, from its code, its arguments and the
- * costs.  ERR_NOMEM if the model does not fit the card; ERR_UNSUPPORTED names
+ * costs; of several devices the first one's, and the links.  ERR_NOMEM if the model does not fit the card; ERR_UNSUPPORTED names
  * a kernel that the simulator cannot follow.
  */
 bool gpu_forecast(const struct qwen_config *c, const struct gpu_question *q,

@@ -147,19 +147,20 @@ bool gpu_attend(struct gpu_state *s, uint32_t layer, const struct gpu_pass *p,
 	       (whole || put_join(s, n, splits, e));
 }
 
-/* x += W y */
+/* The half's sum += W y. */
 static bool put_add_product(struct gpu_state *s, const struct gpu_matrix *w,
-			    const struct kfd_mem *y, const struct gpu_pass *p,
-			    struct err *e)
+			    enum gpu_half half, const struct kfd_mem *y,
+			    const struct gpu_pass *p, struct err *e)
 {
 	const struct gpu_kernel *k = s->of[w->type].stream[p->each].add;
 	struct gpu_args a = { .n = 0 };
 
-	arg_mem(&a, s->x);
+	arg_mem(&a, gpu_sum(s, half));
 	arg_matrix(&a, w);
 	arg_mem(&a, y);
 	arg_u32(&a, w->rows);
 	arg_u32(&a, w->cols);
+	gpu_ends(s);
 	return put_kernel(s, k, &a, groups_of(k, w->rows), p->n / p->each, e);
 }
 
@@ -180,17 +181,26 @@ static bool put_swiglu(struct gpu_state *s, const struct gpu_layer *l,
 	return put_kernel(s, k, &a, groups_of(k, c->ffn), p->n / p->each, e);
 }
 
-bool gpu_layer(struct gpu_state *s, uint32_t layer, const struct gpu_pass *p,
-	       struct err *e)
+static bool layer_kernels(struct gpu_state *s, const struct gpu_layer *l,
+			  uint32_t each, struct err *e)
+{
+	return gpu_stream_kernels(s, l->heads.type, each, e) &&
+	       gpu_stream_kernels(s, l->out.type, each, e) &&
+	       gpu_stream_kernels(s, l->both.type, each, e) &&
+	       gpu_stream_kernels(s, l->down.type, each, e);
+}
+
+bool gpu_layer(struct gpu_state *s, uint32_t layer, enum gpu_half half,
+	       const struct gpu_pass *p, struct err *e)
 {
 	const struct gpu_layer *l = &s->g->layer[layer];
 
-	return gpu_stream_kernels(s, l->heads.type, p->each, e) &&
-	       gpu_stream_kernels(s, l->out.type, p->each, e) &&
-	       gpu_stream_kernels(s, l->both.type, p->each, e) &&
-	       gpu_stream_kernels(s, l->down.type, p->each, e) &&
-	       put_heads(s, layer, p, e) && gpu_attend(s, layer, p, e) &&
-	       put_add_product(s, &l->out, s->a, p, e) &&
-	       put_swiglu(s, l, p, e) &&
-	       put_add_product(s, &l->down, s->ffn, p, e);
+	if (!layer_kernels(s, l, p->each, e))
+		return false;
+	if (half == GPU_ATTENTION)
+		return put_heads(s, layer, p, e) &&
+		       gpu_attend(s, layer, p, e) &&
+		       put_add_product(s, &l->out, half, s->a, p, e);
+	return put_swiglu(s, l, p, e) &&
+	       put_add_product(s, &l->down, half, s->ffn, p, e);
 }

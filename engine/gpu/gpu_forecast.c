@@ -14,7 +14,7 @@
 
 /* ---- one pass, recorded ---- */
 
-static bool pass_put(struct gpu_state *s, const struct gpu_question *q,
+static bool pass_put(struct gpu_run *run, const struct gpu_question *q,
 		     struct err *e)
 {
 	const uint32_t n = q->sequences * q->tokens;
@@ -32,7 +32,7 @@ static bool pass_put(struct gpu_state *s, const struct gpu_question *q,
 		wanted[i] = (i + 1) * q->tokens - 1;
 		token[wanted[i]].best = true;
 	}
-	bool good = gpu_put_pass(s, &p, e);
+	bool good = gpu_put_pass(run, &p, e);
 	free(token);
 	free(position);
 	free(wanted);
@@ -42,11 +42,12 @@ static bool pass_put(struct gpu_state *s, const struct gpu_question *q,
 static bool model_place(struct qwen_model *m, const struct qwen_config *c,
 			const struct gpu_question *q, struct err *e)
 {
-	const struct qwen_load how = { .device = "soft" };
+	const struct qwen_load how = { .device = "soft",
+				       .devices = q->devices };
 
 	qwen_model_outline(m, c, q->weights);
 	m->backend = &qwen_gpu;
-	return qwen_gpu.open(m, &how, e);
+	return gpu_open(m, &how, 1, e);
 }
 
 bool gpu_forecast(const struct qwen_config *c, const struct gpu_question *q,
@@ -57,25 +58,30 @@ bool gpu_forecast(const struct qwen_config *c, const struct gpu_question *q,
 		.sequences = q->sequences, .positions = q->positions,
 		.max_tokens = q->sequences * q->tokens, .cache = q->cache,
 	};
-	struct gpu_state *s = NULL;
+	const uint32_t devices = q->devices ? q->devices : 1;
 	struct gpu_record r = { 0 };
 	struct qwen_model model;
+	struct gpu_run run = { 0 };
 	bool good;
 
 	*out = (struct gpu_forecast){ 0 };
 	good = model_place(&model, c, q, e) &&
-	       (s = gpu_state_make(&model, &shape, e));
+	       gpu_run_make(&run, &model, &shape, e);
 	if (good) {
-		s->record = &r;
-		r.words = s->words;
-		r.footprint_bytes = model.token_bytes + gpu_cache_bytes(s);
-		good = pass_put(s, q, e);
+		run.rank[0]->record = &r;
+		r.words = run.rank[0]->words;
+		r.footprint_bytes = model.token_bytes / devices +
+				    gpu_cache_bytes(&run);
+		good = pass_put(&run, q, e);
 	}
 	good = good && gpu_record_simulate(&r, m, out, e);
-	out->weight_bytes = model.token_bytes;
+	out->weight_bytes = model.token_bytes / devices;
+	out->meetings = run.meetings;
+	out->links_s = (double)run.meetings * 1e-9 *
+			       cost_value(m, COST_LINK_LAT) +
+		       (double)run.linked_bytes / cost_value(m, COST_LINK_BW);
 	gpu_record_fini(&r);
-	if (s)
-		gpu_state_free(s);
+	gpu_run_fini(&run);
 	qwen_model_close(&model);
 	return good;
 }

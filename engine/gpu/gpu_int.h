@@ -23,9 +23,24 @@ struct gpu_layer {
 	uint64_t attn_norm, ffn_norm, q_norm, k_norm; /* f32 */
 };
 
+#define GPU_MOST 8 /* devices of a team: KERNEL_MAX_PARTS less one */
+
+/* What a model's `device` is: the devices that share it, or one. */
+struct gpu_team {
+	uint32_t n;    /* that the model is cut for */
+	uint32_t open; /* of them; of a forecast the first only */
+	struct gpu *device[GPU_MOST];
+	size_t one_shot_bytes; /* sums of more take two shots */
+};
+
 struct gpu {
 	struct gpu_card card;
+	const struct gpu_team *team;
+	uint32_t number; /* of the team's */
+	uint32_t first_ffn; /* element of the feed forward network here */
+	/* Sizes are what this device has of them: of one, the model's own. */
 	const struct qwen_model *m;
+	struct qwen_model own; /* of several */
 	struct kfd_mem **mem; /* [n_mem]: what holds the weights */
 	size_t n_mem, cap_mem;
 	struct gpu_matrix embed, head;
@@ -37,6 +52,11 @@ struct gpu {
 
 /* The library's name for it; F32, F16, BF16, I8, or U8 for INT4. */
 enum dsl_type gpu_type(enum qwen_weights w);
+/* Of a matrix without its scales. */
+size_t gpu_weight_bytes(const struct qwen_matrix *w);
+/* The first `open` of how->devices devices; end with qwen_gpu.close(). */
+bool gpu_open(struct qwen_model *m, const struct qwen_load *how, uint32_t open,
+	      struct err *e);
 
 /* -------------------------------------------------------- gpu_pass.c ---- */
 
@@ -105,6 +125,10 @@ struct gpu_state {
 	struct kfd_mem *narrow, *qkv, *workspace; /* with tiles */
 	struct kfd_mem *logits, *best; /* [cap_wanted] rows */
 	struct kfd_mem *out;	       /* the same in host memory */
+	/* Of a team: parts of the layers' sums, of attention, of feed forward;
+	 * on its first device all of the logits. */
+	struct kfd_mem *delta[2], *whole;
+	const struct gpu_kernel *sum;
 	uint32_t cap_wanted;
 	struct qwen_counts counts;
 	uint64_t ticket; /* of the last packet */
@@ -115,10 +139,24 @@ struct gpu_state {
 	struct gpu_record *record;
 };
 
-/* As gpu_state_new(), without a queue. */
-struct gpu_state *gpu_state_make(const struct qwen_model *m,
-				 const struct qwen_shape *shape,
+/* The states of a team: one that the host puts passes to. */
+struct gpu_run {
+	const struct gpu_team *team;
+	struct gpu_state *rank[GPU_MOST]; /* [n] */
+	uint32_t n;
+	bool dirty;  /* deltas have to be cleared */
+	bool broken; /* a device was lost */
+	/* Of a forecast: how often devices met, and what they then fetched. */
+	uint64_t meetings, linked_bytes;
+};
+
+/* As gpu_state_new(), on one device and without a queue. */
+struct gpu_state *gpu_state_make(struct gpu *g, const struct qwen_shape *shape,
 				 struct err *e);
+/* Of the devices that are open, without queues; they are the caller's. */
+bool gpu_run_make(struct gpu_run *run, const struct qwen_model *m,
+		  const struct qwen_shape *shape, struct err *e);
+void gpu_run_fini(struct gpu_run *run);
 
 /* What the layers need to know of a pass. */
 struct gpu_pass {
@@ -135,8 +173,22 @@ struct gpu_pass {
 bool gpu_put(struct gpu_state *s, const struct gpu_code *c,
 	     const struct kfd_launch *l, struct err *e);
 /* All packets of a pass; what it computes is then on its way. */
-bool gpu_put_pass(struct gpu_state *s, const struct qwen_pass *p,
+bool gpu_put_pass(struct gpu_run *run, const struct qwen_pass *p,
 		  struct err *e);
+
+/* The next packet ends what others of a team wait for. */
+static inline void gpu_ends(struct gpu_state *s)
+{
+	s->loud |= s->g->team->n > 1;
+}
+
+/* Where a layer's products with rows of x go: each half has one at its end. */
+enum gpu_half { GPU_ATTENTION, GPU_FEED };
+static inline const struct kfd_mem *gpu_sum(const struct gpu_state *s,
+					    enum gpu_half half)
+{
+	return s->g->team->n > 1 ? s->delta[half] : s->x;
+}
 
 static inline void arg_matrix(struct gpu_args *a, const struct gpu_matrix *w)
 {
@@ -178,9 +230,9 @@ uint32_t gpu_stream_tokens(uint32_t n);
 /* The kernels for them. */
 bool gpu_stream_kernels(struct gpu_state *s, enum qwen_weights w,
 			uint32_t tokens, struct err *e);
-/* Packets of one layer, for any tokens. */
-bool gpu_layer(struct gpu_state *s, uint32_t layer, const struct gpu_pass *p,
-	       struct err *e);
+/* Packets of half a layer, for any tokens. */
+bool gpu_layer(struct gpu_state *s, uint32_t layer, enum gpu_half half,
+	       const struct gpu_pass *p, struct err *e);
 /* Attention of each token for itself: s->a from s->q and the cache. */
 bool gpu_attend(struct gpu_state *s, uint32_t layer, const struct gpu_pass *p,
 		struct err *e);
@@ -188,7 +240,7 @@ bool gpu_attend(struct gpu_state *s, uint32_t layer, const struct gpu_pass *p,
 /* ----------------------------------------------------- gpu_prefill.c ---- */
 
 /* The same in products of tiles; all of the layer's weights have one type. */
-bool gpu_tile_layer(struct gpu_state *s, uint32_t layer,
+bool gpu_tile_layer(struct gpu_state *s, uint32_t layer, enum gpu_half half,
 		    const struct gpu_pass *p, struct err *e);
 /* Is that there for this layer, and better for n tokens? */
 bool gpu_tile_pays(const struct gpu_state *s, uint32_t layer, uint32_t n);
@@ -198,5 +250,36 @@ bool gpu_tile_logits_pays(const struct gpu_state *s, uint32_t n);
 /* Kernels and buffers for it. */
 bool gpu_tile_kernels(struct gpu_state *s, enum qwen_weights w, struct err *e);
 bool gpu_tile_buffers(struct gpu_state *s, struct err *e);
+
+/* -------------------------------------------------------- gpu_team.c ---- */
+
+/* Can it be cut for n devices? */
+bool gpu_team_check(const struct qwen_config *c, uint32_t n, struct err *e);
+/* g->m: what one of n has of it. */
+void gpu_team_share(struct gpu *g, const struct qwen_model *m, uint32_t n);
+
+/* A device's part of a layer. */
+struct gpu_part {
+	struct qwen_layer layer;
+	void *own[4]; /* what was copied for it */
+};
+void gpu_part_take(struct gpu_part *p, const struct gpu *g,
+		   const struct qwen_layer *l);
+void gpu_part_drop(struct gpu_part *p);
+/* Rows of the output layer: from the first of a device, to the next's. */
+uint32_t gpu_first_id(const struct gpu *g, uint32_t number);
+struct qwen_matrix gpu_part_head(const struct gpu *g);
+
+/* All of these do nothing where there is one device. */
+bool gpu_team_state(struct gpu_state *s, struct err *e);
+bool gpu_team_join(struct gpu_run *run, struct err *e);
+bool gpu_team_ready(struct gpu_run *run, struct err *e);
+/* x of every device, plus the products of all. */
+bool gpu_team_sum(struct gpu_run *run, bool feed, uint32_t tokens,
+		  struct err *e);
+/* rank[0]->whole: rows of all logits. */
+bool gpu_team_logits(struct gpu_run *run, uint32_t rows, struct err *e);
+/* All that was put; an error names the device. */
+bool gpu_team_wait(struct gpu_run *run, uint64_t deadline_ns, struct err *e);
 
 #endif

@@ -105,17 +105,31 @@ static bool results_grow(struct gpu_state *s, uint32_t n, struct err *e)
 	kfd_mem_free(s->g->card.dev, s->logits);
 	kfd_mem_free(s->g->card.dev, s->out);
 	kfd_mem_free(s->g->card.dev, s->best);
-	s->logits = s->out = s->best = NULL;
+	kfd_mem_free(s->g->card.dev, s->whole);
+	s->logits = s->out = s->best = s->whole = NULL;
 	s->cap_wanted = 0;
 	if (!alloc_memory(s, KFD_VRAM_PRIVATE, "logits", bytes, &s->logits,
 			  e) ||
-	    !alloc_memory(s, KFD_GTT, "logits for the host", bytes, &s->out,
-			  e) ||
-	    !alloc_memory(s, KFD_GTT, "best ids", n * sizeof(int32_t), &s->best,
-			  e))
+	    (s->g->number == 0 &&
+	     (!alloc_memory(s, KFD_GTT, "logits for the host", bytes, &s->out,
+			    e) ||
+	      !alloc_memory(s, KFD_GTT, "best ids", n * sizeof(int32_t),
+			    &s->best, e))) ||
+	    (s->g->number == 0 && s->g->team->n > 1 &&
+	     !alloc_memory(s, KFD_VRAM_PRIVATE, "logits of all", bytes,
+			   &s->whole, e)) ||
+	    (s->g->number &&
+	     !kfd_mem_share(s->logits, s->g->card.dev,
+			    s->g->team->device[0]->card.dev, e)))
 		return false;
 	s->cap_wanted = n;
 	return true;
+}
+
+/* Where the logits of all ids are. */
+static const struct kfd_mem *all_logits(const struct gpu_state *s)
+{
+	return s->whole ? s->whole : s->logits;
 }
 
 /* ---- kernels ---- */
@@ -208,6 +222,7 @@ static bool put_logits(struct gpu_state *s, uint32_t n, struct err *e)
 	arg_u32(&a, w->rows);
 	arg_u32(&a, w->cols);
 	const struct gpu_kernel *k = s->of[w->type].stream[each].norm;
+	gpu_ends(s);
 	return put_kernel(s, k, &a, groups_of(k, w->rows), n / each, e);
 }
 
@@ -216,7 +231,7 @@ static bool put_argmax(struct gpu_state *s, uint32_t n, struct err *e)
 	struct gpu_args a = { .n = 0 };
 
 	arg_mem(&a, s->best);
-	arg_mem(&a, s->logits);
+	arg_mem(&a, all_logits(s));
 	arg_u32(&a, s->g->m->config.vocab);
 	s->loud = true;
 	return put_kernel(s, s->argmax, &a, n, 1, e);
@@ -230,19 +245,24 @@ static bool logits_out(struct gpu_state *s, uint32_t r, struct err *e)
 	struct gpu_args a = { .n = 0 };
 
 	arg_va(&a, s->out->va + at);
-	arg_va(&a, s->logits->va + at);
+	arg_va(&a, all_logits(s)->va + at);
 	arg_u32(&a, vocab);
 	return put_kernel(s, s->copy, &a, groups_of(s->copy, vocab), 1, e);
 }
 
-static bool read_results(struct gpu_state *s, const struct qwen_pass *p,
+static bool read_results(struct gpu_run *run, const struct qwen_pass *p,
 			 struct err *e)
 {
+	struct gpu_state *s = run->rank[0];
 	bool any = false;
 
 	if (!p->n_wanted)
 		return true;
-	if (!results_grow(s, p->n_wanted, e) || !put_logits(s, p->n_wanted, e))
+	for (uint32_t r = 0; r < run->n; r++)
+		if (!results_grow(run->rank[r], p->n_wanted, e) ||
+		    !put_logits(run->rank[r], p->n_wanted, e))
+			return false;
+	if (!gpu_team_logits(run, p->n_wanted, e))
 		return false;
 	for (uint32_t r = 0; r < p->n_wanted; r++) {
 		any |= p->token[p->wanted[r]].best;
@@ -338,34 +358,47 @@ static uint64_t pass_deadline(const struct gpu_state *s, uint32_t tokens)
 	return time_mono_ns() + limit;
 }
 
-static bool wait_for(struct gpu_state *s, uint64_t ticket, struct err *e)
-{
-	return kfd_wait(s->queue, ticket, s->deadline_ns, NULL, e);
-}
-
 static bool is_stopped(const struct qwen_pass *p)
 {
 	return p->stop && *p->stop;
 }
 
-static bool put_layers(struct gpu_state *s, const struct qwen_pass *p,
+static bool put_half(struct gpu_run *run, uint32_t layer, enum gpu_half half,
+		     const struct gpu_pass *p, struct err *e)
+{
+	for (uint32_t r = 0; r < run->n; r++) {
+		struct gpu_state *s = run->rank[r];
+		const bool tiles = gpu_tile_pays(s, layer, p->n);
+		if (!(tiles ? gpu_tile_layer : gpu_layer)(s, layer, half, p, e))
+			return false;
+	}
+	return gpu_team_sum(run, half == GPU_FEED, p->n, e);
+}
+
+/* Layers are begun on all devices at once; the first one's are counted. */
+static bool put_layers(struct gpu_run *run, const struct qwen_pass *p,
 		       const struct gpu_pass *gp, struct err *e)
 {
+	struct gpu_state *s = run->rank[0];
 	uint64_t begun[AHEAD];
 
 	for (uint32_t i = 0; i < s->g->m->config.layers; i++) {
-		if (p->stop && i >= AHEAD && !wait_for(s, begun[i % AHEAD], e))
+		if (p->stop && i >= AHEAD &&
+		    !kfd_wait(s->queue, begun[i % AHEAD], s->deadline_ns, NULL,
+			      e))
 			return false;
 		if (is_stopped(p))
 			return err_set(e, ERR_STOPPED, "the pass was not "
 				       "finished");
 		s->loud = p->stop;
-		bool tiles = gpu_tile_pays(s, i, p->n);
-		if (!(tiles ? gpu_tile_layer : gpu_layer)(s, i, gp, e))
+		if (!put_half(run, i, GPU_ATTENTION, gp, e))
 			return false;
-		if (s->queue)
-			kfd_flush(s->queue);
 		begun[i % AHEAD] = s->mark;
+		if (!put_half(run, i, GPU_FEED, gp, e))
+			return false;
+		for (uint32_t r = 0; r < run->n; r++)
+			if (run->rank[r]->queue)
+				kfd_flush(run->rank[r]->queue);
 	}
 	return true;
 }
@@ -390,41 +423,67 @@ bool gpu_put(struct gpu_state *s, const struct gpu_code *c,
 	return true;
 }
 
-bool gpu_put_pass(struct gpu_state *s, const struct qwen_pass *p,
+bool gpu_put_pass(struct gpu_run *run, const struct qwen_pass *p,
 		  struct err *e)
 {
 	struct gpu_pass gp;
 
-	words_write(s, p, &gp);
-	s->counts.passes++;
-	return put_embed(s, p->n, e) && put_layers(s, p, &gp, e) &&
-	       read_results(s, p, e);
+	for (uint32_t r = 0; r < run->n; r++) {
+		struct gpu_state *s = run->rank[r];
+		words_write(s, p, &gp);
+		s->counts.passes += !r;
+		if (!put_embed(s, p->n, e))
+			return false;
+	}
+	return put_layers(run, p, &gp, e) && read_results(run, p, e);
 }
 
 bool gpu_forward(void *state, const struct qwen_pass *p, struct err *e)
 {
-	struct gpu_state *s = state;
+	struct gpu_run *run = state;
+	const uint64_t deadline_ns = pass_deadline(run->rank[0], p->n);
 
-	s->deadline_ns = pass_deadline(s, p->n);
-	bool good = gpu_put_pass(s, p, e);
-	kfd_flush(s->queue);
+	if (!gpu_team_ready(run, e))
+		return false;
+	for (uint32_t r = 0; r < run->n; r++)
+		run->rank[r]->deadline_ns = deadline_ns;
+	bool good = gpu_put_pass(run, p, e);
+	for (uint32_t r = 0; r < run->n; r++)
+		kfd_flush(run->rank[r]->queue);
 	if (!good) {
 		/* What was put may still run on the buffers. */
-		wait_for(s, s->ticket, NULL);
+		gpu_team_wait(run, deadline_ns, NULL);
+		run->dirty = true;
 		return false;
 	}
-	if (!wait_for(s, s->ticket, e))
+	if (!gpu_team_wait(run, deadline_ns, e)) {
+		run->dirty = true;
 		return false;
-	results_read(s, p);
+	}
+	results_read(run->rank[0], p);
 	return true;
 }
 
 /* ---- the state ---- */
 
-struct gpu_state *gpu_state_make(const struct qwen_model *m,
-				 const struct qwen_shape *shape,
+static void state_free(struct gpu_state *s)
+{
+	struct kfd_mem *all[] = { s->key, s->value, s->cosine, s->sine,
+				  s->words, s->x, s->q, s->a, s->ffn, s->part,
+				  s->top, s->narrow, s->qkv, s->workspace,
+				  s->logits, s->best, s->out, s->whole,
+				  s->delta[0], s->delta[1] };
+
+	kfd_queue_free(s->queue, NULL);
+	for (size_t i = 0; i < ARRAY_SIZE(all); i++)
+		kfd_mem_free(s->g->card.dev, all[i]);
+	free(s);
+}
+
+struct gpu_state *gpu_state_make(struct gpu *g, const struct qwen_shape *shape,
 				 struct err *e)
 {
+	const struct qwen_model *m = g->m;
 	struct gpu_state *s;
 
 	if (shape->cache >= QWEN_W_INT4 ||
@@ -437,64 +496,106 @@ struct gpu_state *gpu_state_make(const struct qwen_model *m,
 		return NULL;
 	}
 	s = xcalloc(1, sizeof(*s));
-	s->g = m->device;
+	s->g = g;
 	s->shape = *shape;
 	s->ratio = ratio_of(&m->config);
 	s->vector = kernel_cache_row(gpu_type(shape->cache),
 				     m->config.head_dim);
 	s->splits = (shape->positions + SPLIT_KEYS - 1) / SPLIT_KEYS;
 	if (kernels_find(s, e) && cache_new(s, e) && angles_new(s, e) &&
-	    buffers_new(s, e))
+	    buffers_new(s, e) && gpu_team_state(s, e))
 		return s;
 	if (e->code == ERR_NOMEM)
 		err_wrap(e, "the cache of %s for %u positions of %u sequences "
 			 "does not fit beside the weights (--context, --cache "
 			 "int8)", qwen_weights_name(shape->cache),
 			 shape->positions, shape->sequences);
-	gpu_state_free(s);
+	state_free(s);
 	return NULL;
+}
+
+bool gpu_run_make(struct gpu_run *run, const struct qwen_model *m,
+		  const struct qwen_shape *shape, struct err *e)
+{
+	const struct gpu_team *t = m->device;
+
+	*run = (struct gpu_run){ .team = t };
+	while (run->n < t->open) {
+		struct gpu_state *s = gpu_state_make(t->device[run->n], shape,
+						     e);
+		if (!s)
+			return false;
+		run->rank[run->n++] = s;
+	}
+	return true;
+}
+
+void gpu_run_fini(struct gpu_run *run)
+{
+	/* One that waits for another ends with its queue. */
+	while (run->n)
+		state_free(run->rank[--run->n]);
+}
+
+static bool queue_new(struct gpu_state *s, struct err *e)
+{
+	const uint32_t devices = s->g->team->n;
+	/*
+	 * With tiles a layer has nine, and five that add parts up.  A team
+	 * meets twice in each half of a layer, sums, and fetches; and none of
+	 * a pass may stand where another did that is waited for, be it one of
+	 * those that gather logits.
+	 */
+	const uint32_t team = devices > 1 ? 10 + 2 * devices : 0;
+	const uint32_t rows = team ? s->shape.max_tokens * (devices + 1) : 0;
+	const uint32_t packets = (14 + team) * s->g->m->config.layers + rows +
+				 64;
+	struct kfd_queue_opts o = { .ring_packets = 64 };
+
+	while (o.ring_packets < packets)
+		o.ring_packets *= 2;
+	o.kernarg_bytes = o.ring_packets * 512;
+	return kfd_queue_new(s->g->card.dev, &o, &s->queue, e);
 }
 
 void *gpu_state_new(const struct qwen_model *m, const struct qwen_shape *shape,
 		    struct err *e)
 {
-	/* With tiles a layer has nine, and five that add parts up. */
-	const uint32_t packets = 14 * m->config.layers + 64;
-	struct kfd_queue_opts o = { .ring_packets = 64 };
-	struct gpu_state *s = gpu_state_make(m, shape, e);
+	struct gpu_run *run = xcalloc(1, sizeof(*run));
+	bool ok = gpu_run_make(run, m, shape, e);
 
-	while (o.ring_packets < packets)
-		o.ring_packets *= 2;
-	o.kernarg_bytes = o.ring_packets * 512;
-	if (s && kfd_queue_new(s->g->card.dev, &o, &s->queue, e))
-		return s;
-	if (s)
-		gpu_state_free(s);
+	for (uint32_t r = 0; ok && r < run->n; r++)
+		ok = queue_new(run->rank[r], e);
+	if (ok && gpu_team_join(run, e))
+		return run;
+	gpu_state_free(run);
 	return NULL;
 }
 
 void gpu_state_free(void *state)
 {
-	struct gpu_state *s = state;
-	struct kfd_mem *all[] = { s->key, s->value, s->cosine, s->sine,
-				  s->words, s->x, s->q, s->a, s->ffn, s->part,
-				  s->top, s->narrow, s->qkv,
-				  s->workspace, s->logits, s->best, s->out };
-
-	kfd_queue_free(s->queue, NULL);
-	for (size_t i = 0; i < ARRAY_SIZE(all); i++)
-		kfd_mem_free(s->g->card.dev, all[i]);
-	free(s);
+	gpu_run_fini(state);
+	free(state);
 }
 
 uint64_t gpu_cache_bytes(const void *state)
 {
-	const struct gpu_state *s = state;
+	const struct gpu_run *run = state;
+	const struct gpu_state *s = run->rank[0];
 
-	return 2 * s->g->m->config.layers * s->layer_bytes;
+	return 2 * s->g->m->config.layers * s->layer_bytes * run->n;
 }
 
 void gpu_counts(const void *state, struct qwen_counts *out)
 {
-	*out = ((const struct gpu_state *)state)->counts;
+	const struct gpu_run *run = state;
+
+	*out = (struct qwen_counts){ 0 };
+	for (uint32_t r = 0; r < run->n; r++) {
+		const struct qwen_counts *c = &run->rank[r]->counts;
+		out->passes += c->passes;
+		out->packets += c->packets;
+		out->copies += c->copies;
+		out->copied_bytes += c->copied_bytes;
+	}
 }

@@ -257,6 +257,8 @@ static bool put_product(struct gpu_state *s, const struct gpu_tiles *t,
 			.args = g.step[i].args,
 			.args_bytes = g.step[i].args_bytes,
 		};
+		if (i + 1 == g.n && (t->op.beta || c == s->logits))
+			gpu_ends(s);
 		if (!gpu_put(s, &t->code[i], &l, e))
 			return false;
 	}
@@ -358,7 +360,7 @@ static bool put_flash(struct gpu_state *s, uint32_t layer,
 			  (p->run_most + each - 1) / each, e);
 }
 
-bool gpu_tile_layer(struct gpu_state *s, uint32_t layer,
+bool gpu_tile_layer(struct gpu_state *s, uint32_t layer, enum gpu_half half,
 		    const struct gpu_pass *p, struct err *e)
 {
 	const struct qwen_config *c = &s->g->m->config;
@@ -371,13 +373,17 @@ bool gpu_tile_layer(struct gpu_state *s, uint32_t layer,
 	bool runs = p->runs && p->run_most >= FLASH_RUN;
 	uint32_t d = c->heads * c->head_dim;
 
-	return put_norm(s, w, l->attn_norm, GPU_ROW, n, e) &&
-	       put_product(s, t->heads, &l->heads, s->narrow, s->qkv, n, e) &&
-	       put_rope(s, layer, n, e) &&
-	       (runs ? put_flash : gpu_attend)(s, layer, p, e) &&
-	       put_narrow(s, w, s->a, n * d, e) &&
-	       put_product(s, t->out, &l->out, s->narrow, s->x, n, e) &&
-	       put_norm(s, w, l->ffn_norm, GPU_ROW, n, e) &&
+	if (half == GPU_ATTENTION)
+		return put_norm(s, w, l->attn_norm, GPU_ROW, n, e) &&
+		       put_product(s, t->heads, &l->heads, s->narrow, s->qkv, n,
+				   e) &&
+		       put_rope(s, layer, n, e) &&
+		       (runs ? put_flash : gpu_attend)(s, layer, p, e) &&
+		       put_narrow(s, w, s->a, n * d, e) &&
+		       put_product(s, t->out, &l->out, s->narrow,
+				   gpu_sum(s, half), n, e);
+	return put_norm(s, w, l->ffn_norm, GPU_ROW, n, e) &&
 	       put_product(s, t->both, &l->both, s->narrow, s->ffn, n, e) &&
-	       put_product(s, t->down, &l->down, s->ffn, s->x, n, e);
+	       put_product(s, t->down, &l->down, s->ffn, gpu_sum(s, half), n,
+			   e);
 }

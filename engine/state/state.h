@@ -86,6 +86,7 @@ struct qwen_load {
 	const volatile sig_atomic_t *stop;
 	const struct qwen_backend *backend; /* NULL: the CPU */
 	const char *device; /* which one of the backend, or NULL */
+	uint32_t devices; /* gpu: that share the model, 1..8; 0: one */
 	/*
 	 * Or NULL: told of what is no error, as a cache that cannot be written,
 	 * as long as the model is open.

@@ -9,6 +9,7 @@
 
 #include "kfd/runtime/service.h"
 
+#define BARRIER_DEPS 5 /* signals of a packet */
 #define SLEEP_SERVICE_MS 1u /* while kernels may ask: they may wait */
 
 uint64_t kfd_deadline(uint64_t deadline_ns)
@@ -283,25 +284,67 @@ void kfd_flush(struct kfd_queue *q)
 	q->dev->d->ring(q->dev->d, q->doorbell, q->put - 1);
 }
 
-bool kfd_barrier(struct kfd_queue *q, struct kfd_signal *const *dep, int n_deps,
-		 uint64_t *ticket, struct err *e)
+/* The packet behind all before it and, at most BARRIER_DEPS, signals. */
+static bool put_barrier(struct kfd_queue *q, const uint64_t *dep, int n,
+			struct err *e)
 {
 	struct aql_barrier p = { 0 };
 
-	if (n_deps < 0 || n_deps > 5)
-		return err_set(e, ERR_USAGE,
-			       "a barrier on %d signals; wanted "
-			       "at most 5",
-			       n_deps);
 	if (!kfd_queue_usable(q, e) || !kfd_ring_reserve(q, 0, e))
 		return false;
-	for (int i = 0; i < n_deps; i++)
-		p.dep_signal[i] = dep[i]->va;
+	for (int i = 0; i < n; i++)
+		p.dep_signal[i] = dep[i];
 	p.header = kfd_ring_header(q, AQL_BARRIER_AND, true, false);
 	p.completion_signal = kfd_ring_arm(q, "(barrier)", true, true, NULL);
 	kfd_ring_publish(q, &p);
+	return true;
+}
+
+bool kfd_barrier(struct kfd_queue *q, struct kfd_signal *const *dep, int n_deps,
+		 uint64_t *ticket, struct err *e)
+{
+	uint64_t va[BARRIER_DEPS] = { 0 };
+
+	if (n_deps < 0 || n_deps > BARRIER_DEPS)
+		return err_set(e, ERR_USAGE, "a barrier on %d signals; wanted "
+			       "at most %d", n_deps, BARRIER_DEPS);
+	for (int i = 0; i < n_deps; i++)
+		va[i] = dep[i]->va;
+	if (!put_barrier(q, va, n_deps, e))
+		return false;
 	kfd_flush(q);
 	if (ticket)
 		*ticket = q->put - 1;
 	return true;
+}
+
+bool kfd_queue_share(struct kfd_queue *q, struct kfd_dev *peer, struct err *e)
+{
+	return kfd_mem_share(&q->sigs->pub, q->dev, peer, e);
+}
+
+bool kfd_after(struct kfd_queue *q, const struct kfd_after *on, int n,
+	       struct err *e)
+{
+	uint64_t va[BARRIER_DEPS] = { 0 };
+	int at = 0;
+
+	for (int i = 0; i < n; i++) {
+		const struct slot *s = slot_of(on[i].queue, on[i].ticket);
+
+		if (on[i].queue == q || s->id != on[i].ticket)
+			continue; /* in order, or long done */
+		if (!s->loud)
+			return err_set(e, ERR_USAGE, "packet %llu of a queue is "
+				       "quiet; wanted the end of a chain",
+				       (unsigned long long)on[i].ticket);
+		kfd_flush(on[i].queue);
+		va[at++] = (uintptr_t)s->sig;
+		if (at == BARRIER_DEPS) {
+			if (!put_barrier(q, va, at, e))
+				return false;
+			at = 0;
+		}
+	}
+	return !at || put_barrier(q, va, at, e);
 }

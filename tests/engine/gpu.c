@@ -413,7 +413,8 @@ static void test_starts(const char *dir)
 		for (uint32_t i = 0; i < 4; i++)
 			t[i] = token(ids[i], i);
 		ok(good && qwen_forward(s, t, 4, &e), "a prompt, and a batch");
-		const struct gpu *g = o.m.device;
+		const struct gpu_team *team = o.m.device;
+		const struct gpu *g = team->device[0];
 		ok(turn ? !g->card.objects.compiled :
 			  g->card.objects.compiled > 0,
 		   "%s: %u objects are compiled", turn ? "second" : "first",

@@ -359,6 +359,47 @@ static void test_adamw(size_t t)
 	lib_close(&l);
 }
 
+/* Sums in the order of the parts, in f32: the bits are known. */
+static void test_sum_parts(uint32_t parts, size_t n, bool clears)
+{
+	struct arr x[KERNEL_MAX_PARTS], out = arr_stale(SSA_F32, n);
+	struct arr clear = arr_random(SSA_F32, n, 2, &seed);
+	float *want = calloc(n, sizeof(*want));
+	struct ssa_call c = { 0 };
+	size_t wrong = 0, kept = 0;
+	struct lib l;
+
+	for (uint32_t p = 0; p < KERNEL_MAX_PARTS; p++) {
+		x[p] = arr_random(SSA_F32, n, 2, &seed);
+		for (size_t i = 0; p < parts && i < n; i++)
+			want[i] = p ? want[i] + (float)arr_get(&x[p], i) :
+				      (float)arr_get(&x[p], i);
+	}
+	call_arr(&c, &out);
+	call_arr(&c, &clear);
+	for (uint32_t p = 0; p < KERNEL_MAX_PARTS; p++)
+		call_arr(&c, &x[p]);
+	call_u32(&c, parts);
+	call_u32(&c, clears);
+	call_u32(&c, (uint32_t)n);
+	ok(lib_open(&l, "sum_parts", 0, 0) &&
+		   lib_run(&dev, &l, &c, kernel_groups(l.entry, &l.shape, n),
+			   1),
+	   "sum_parts of %u runs", parts);
+	for (size_t i = 0; i < n; i++) {
+		wrong += (float)arr_get(&out, i) != want[i];
+		kept += arr_get(&clear, i) != 0;
+	}
+	is_u64(wrong, 0, "every one of %zu sums is right", n);
+	ok(clears ? !kept : kept > n / 2, "the other is cleared, if asked");
+	lib_close(&l);
+	for (uint32_t p = 0; p < KERNEL_MAX_PARTS; p++)
+		free(x[p].bits);
+	free(out.bits);
+	free(clear.bits);
+	free(want);
+}
+
 int main(void)
 {
 	cc_dev_begin(&dev);
@@ -374,6 +415,8 @@ int main(void)
 		test_swiglu_back(t);
 		test_adamw(t);
 	}
+	for (uint32_t parts = 1; parts <= KERNEL_MAX_PARTS; parts++)
+		test_sum_parts(parts, 1021 + parts, parts % 2);
 	cc_dev_close(&dev);
 	return plan_done();
 }

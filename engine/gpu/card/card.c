@@ -212,15 +212,62 @@ static bool selector_open(struct gpu_card *g, struct err *e)
 
 /* ---- the device ---- */
 
+/* Where several are wanted, in software they are those of one machine. */
+static const char *spec_for(const struct gpu_card_how *how, char *out,
+			    size_t size)
+{
+	const char *spec = how->device ? how->device : "";
+	const size_t kind = strcspn(spec, "@");
+	const bool soft = kind == 4 && !strncmp(spec, "soft", 4);
+
+	if (how->cards < 2 || (kind && !soft) || (!kind && kfd_is_here(NULL)))
+		return how->device;
+	snprintf(out, size, "soft*%u%s", how->cards, spec + kind);
+	return out;
+}
+
+/* Those that cannot be opened are passed over: they are open, or no gfx11. */
+static bool open_next(struct gpu_card *g, const struct gpu_card_how *how,
+		      struct err *e)
+{
+	const struct kfd_info *first = kfd_info(how->first->dev);
+	const char *visible = how->device ? strchr(how->device, '@') : NULL;
+	struct err why = { 0 };
+	char spec[300];
+
+	for (int i = 0; i < 64; i++) {
+		why = (struct err){ 0 };
+		snprintf(spec, sizeof(spec), "%s:%d%s", first->driver, i,
+			 visible ? visible : "");
+		if (kfd_open_peer(&g->dev, how->first->dev, spec, &why))
+			return true;
+		if (why.code == ERR_NODEV && i >= 8)
+			break;
+	}
+	return err_set(e, ERR_NODEV, "%u devices are wanted of %s, which has "
+		       "fewer that can be used: %s", how->cards, first->spec,
+		       why.msg);
+}
+
+static bool device_open(struct gpu_card *g, const struct gpu_card_how *how,
+			struct err *e)
+{
+	char spec[300];
+
+	if (how->first)
+		return open_next(g, how, e);
+	return how->driver ? kfd_open_driver(&g->dev, how->driver, -1,
+					     "chosen by its caller", e) :
+			     kfd_open(&g->dev, spec_for(how, spec,
+							sizeof(spec)), e);
+}
+
 bool gpu_card_open(struct gpu_card *g, const struct gpu_card_how *how,
 		   struct err *e)
 {
 	*g = (struct gpu_card){ 0 };
 	object_cache_init(&g->objects, how->warn, how->ctx);
-	return (how->driver ? kfd_open_driver(&g->dev, how->driver, -1,
-					      "chosen by its caller", e) :
-			      kfd_open(&g->dev, how->device, e)) &&
-	       selector_open(g, e);
+	return device_open(g, how, e) && selector_open(g, e);
 }
 
 void gpu_card_close(struct gpu_card *g)

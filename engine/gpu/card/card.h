@@ -76,6 +76,10 @@ struct gpu_card {
 struct gpu_card_how {
 	const char *device;	   /* as kfd_open() has it */
 	struct kfd_driver *driver; /* or NULL: instead of device; taken over */
+	uint32_t cards; /* that will be opened in all; 0: one */
+	/* Or NULL: the next one of the machine that this card, opened before,
+	 * belongs to; it is closed first. */
+	struct gpu_card *first;
 	/* Of the cache of objects (compiler/driver/cc.h); or NULL. */
 	void (*warn)(void *ctx, const char *text);
 	void *ctx;
@@ -185,7 +189,9 @@ struct gpu_forecast {
 	struct gpu_share *share; /* [n]; the caller's, free() */
 	size_t n;
 	uint32_t packets;
-	double kernels_s, launches_s; /* their sum is all */
+	/* Their sum is all.  links_s: of several devices, to meet and fetch. */
+	double kernels_s, launches_s, links_s;
+	uint64_t meetings;
 	uint64_t weight_bytes;	      /* that a pass reads at least; or 0 */
 };
 /*
