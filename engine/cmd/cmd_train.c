@@ -281,6 +281,9 @@ static void describe_run(struct qwen_school *s)
 		   s->how.rank ? s->how.targets : 0);
 	if (s->c->backend && strcmp(s->c->backend, "cpu") != 0)
 		buf_printf(&s->about, "backend %s\n", s->c->backend);
+	if (s->c->devices > 1)
+		buf_printf(&s->about, "devices %llu\n",
+			   (unsigned long long)s->c->devices);
 	buf_printf(&s->about, "optimizer %s\nschedule %s\nrate %.17g\n"
 		   "rate-end %.17g\nwarmup %llu\ncooldown %llu\ndecay %.17g\n"
 		   "clip %.17g\nbeta1 %.17g\nbeta2 %.17g\nmomentum %.17g\n"
@@ -334,11 +337,22 @@ static bool backend_open(struct qwen_school *s, struct err *e)
 	char spec[256];
 	const struct train_gpu_how how = {
 		.device = kfd_spec_asked(s->c->device, spec),
+		.devices = (uint32_t)s->c->devices,
 	};
 
 	s->backend = train_cpu;
 	if (!b)
 		return false;
+	if (b == &qwen_cpu && s->c->devices > 1)
+		return err_set(e, ERR_USAGE, "--devices %llu without --backend "
+			       "gpu: the processor would learn",
+			       (unsigned long long)s->c->devices);
+	if (s->c->devices > 1 && s->c->accumulate % s->c->devices)
+		return err_set(e, ERR_USAGE, "--accumulate %llu with --devices "
+			       "%llu; wanted a multiple: each device takes as "
+			       "many batches of a step",
+			       (unsigned long long)s->c->accumulate,
+			       (unsigned long long)s->c->devices);
 	if (b == &qwen_cpu)
 		return !s->c->device ||
 		       err_set(e, ERR_USAGE, "--device %s without --backend "

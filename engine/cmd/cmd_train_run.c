@@ -61,19 +61,38 @@ static void follow_scale(struct qwen_school *s)
 			   s->place.loss_scale);
 }
 
+/* A step's batches, and their losses. */
+struct step {
+	struct qwen_school *s;
+	double sum;
+};
+
+static void put_one(void *ctx, uint64_t i)
+{
+	const struct step *at = ctx;
+
+	put_batch(at->s, (size_t)i * batch_tokens(at->s));
+}
+
+static void add_loss(void *ctx, uint64_t i)
+{
+	struct step *at = ctx;
+
+	(void)i;
+	at->sum += batch_loss(at->s);
+}
+
 static bool take_step(struct qwen_school *s, double *loss, struct err *e)
 {
 	uint64_t targets = fetch_rows(s);
-	double sum = 0;
+	struct step at = { .s = s };
+	const struct train_batches all = { s->c->accumulate, put_one, add_loss,
+					   &at };
 
 	train_scale(s->x, targets ? 1 / (float)targets : 0);
-	for (uint64_t i = 0; i < s->c->accumulate; i++) {
-		put_batch(s, (size_t)i * batch_tokens(s));
-		if (!train_run(s->x, 0, s->g.n_ops, e))
-			return false;
-		sum += batch_loss(s);
-	}
-	*loss = targets ? sum / (double)targets : 0;
+	if (!train_run_batches(s->x, &all, e))
+		return false;
+	*loss = targets ? at.sum / (double)targets : 0;
 	if (!train_update(s->x, &s->rule, s->place.step, &s->norm, e))
 		return false;
 	follow_scale(s);

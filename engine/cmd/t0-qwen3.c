@@ -114,9 +114,9 @@ static const struct cli_opt options[] = {
 	{ "device", 0, CLI_STR, &c.device, "DEV",
 	  "gpu: soft, soft*N:M, kfd, kfd:N (default: $T0_DEVICE, else a GPU, else "
 	  "soft)" },
-	CLI_OF(RUNS " forecast"),
+	CLI_OF(RUNS " forecast train"),
 	{ "devices", 0, CLI_U64, &c.devices, "N",
-	  "gpu, forecast: devices that share the model, 1 to 8 (soft*N)" },
+	  "gpu: devices that share the model, or train's batches, 1 to 8" },
 	CLI_OF(RUNS " info train"),
 	{ "copy", 0, CLI_FLAG, &c.copy, NULL,
 	  "copy weights into large pages instead of mapping them" },

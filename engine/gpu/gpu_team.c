@@ -391,49 +391,15 @@ bool gpu_team_logits(struct gpu_run *run, uint32_t rows, struct err *e)
 
 /* ---- waiting ---- */
 
-/* How long one is waited for before the others are looked at. */
-#define TURN_NS 20000000ull
-
-/* Whose error says most: one that waits for another says nothing. */
-static void keep_error(struct err *kept, const struct err *one, uint32_t r,
-		       uint32_t n)
-{
-	if (kept->code && strstr(one->msg, "(barrier)"))
-		return;
-	if (kept->code && !strstr(kept->msg, "(barrier)"))
-		return;
-	*kept = *one;
-	err_wrap(kept, "device %u of %u", r, n);
-}
-
 bool gpu_team_wait(struct gpu_run *run, uint64_t deadline_ns, struct err *e)
 {
-	bool done[GPU_MOST] = { false };
-	uint32_t left = run->n;
-	struct err why = { 0 };
+	struct kfd_after all[GPU_MOST];
 
-	while (left && !(why.code && why.code != ERR_TIMEOUT)) {
-		const bool last = time_mono_ns() >= deadline_ns;
-
-		for (uint32_t r = 0; r < run->n; r++) {
-			struct gpu_state *s = run->rank[r];
-			struct err one = { 0 };
-			if (done[r])
-				continue;
-			done[r] = kfd_wait(s->queue, s->ticket,
-					   time_mono_ns() + TURN_NS, NULL,
-					   &one);
-			left -= done[r];
-			if (!done[r] && (last || one.code != ERR_TIMEOUT))
-				keep_error(&why, &one, r, run->n);
-		}
-		if (last)
-			break;
-	}
-	if (!left)
+	for (uint32_t r = 0; r < run->n; r++)
+		all[r] = (struct kfd_after){ run->rank[r]->queue,
+					     run->rank[r]->ticket };
+	if (gpu_wait_all(all, run->n, deadline_ns, e))
 		return true;
 	run->broken = true;
-	if (e)
-		*e = why;
 	return false;
 }

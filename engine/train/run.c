@@ -272,6 +272,56 @@ bool train_run(struct train *x, uint32_t from, uint32_t to, struct err *e)
 	return true;
 }
 
+uint32_t train_lanes(const struct train *x)
+{
+	const struct train_backend *b = x->backend;
+
+	return b->device && b->device->lanes ? b->device->lanes(b->ctx) : 1;
+}
+
+/* What has begun ends, whatever happens. */
+static bool run_lanes(struct train *x, const struct train_batches *b,
+		      uint64_t first, uint32_t lanes, struct err *e)
+{
+	const struct train_backend *on = x->backend;
+	uint32_t begun = 0;
+	bool ok = true;
+
+	while (ok && begun < lanes) {
+		b->put(b->ctx, first + begun);
+		ok = on->device->begin(on->ctx, begun, 0, x->g->n_ops,
+				       x->scale * x->loss_scale, e);
+		begun += ok;
+	}
+	for (uint32_t i = 0; i < begun; i++) {
+		ok = on->device->end(on->ctx, i, ok ? e : NULL) && ok;
+		if (ok)
+			b->done(b->ctx, first + i);
+	}
+	return ok;
+}
+
+bool train_run_batches(struct train *x, const struct train_batches *b,
+		       struct err *e)
+{
+	const uint32_t lanes = train_lanes(x);
+
+	if (lanes > 1 && !send_changes(x, e))
+		return false;
+	for (uint64_t i = 0; i < b->n; i += lanes) {
+		if (lanes > 1) {
+			if (!run_lanes(x, b, i, lanes, e))
+				return false;
+			continue;
+		}
+		b->put(b->ctx, i);
+		if (!train_run(x, 0, x->g->n_ops, e))
+			return false;
+		b->done(b->ctx, i);
+	}
+	return true;
+}
+
 bool train_update(struct train *x, const struct train_rule *r, uint64_t step,
 		  double *norm, struct err *e)
 {

@@ -216,6 +216,15 @@ struct train_device {
 	 */
 	bool (*run)(void *ctx, uint32_t from, uint32_t to, float scale,
 		    struct err *e);
+	/*
+	 * How many batches of a step it computes at once, or NULL: one.  Each
+	 * is in a lane from 0, begun behind the other, with the batch that is
+	 * there then; the losses are there when it ends.
+	 */
+	uint32_t (*lanes)(const void *ctx);
+	bool (*begin)(void *ctx, uint32_t lane, uint32_t from, uint32_t to,
+		      float scale, struct err *e);
+	bool (*end)(void *ctx, uint32_t lane, struct err *e);
 	bool (*update)(void *ctx, const struct train_rule *r, uint64_t step,
 		       float loss_scale, double *norm, struct err *e);
 };
@@ -262,6 +271,20 @@ struct threads *train_threads(const struct train *x);
 const struct train_graph *train_graph_of(const struct train *x);
 /* Operations [from, to).  Only a device fails. */
 bool train_run(struct train *x, uint32_t from, uint32_t to, struct err *e);
+/* Batches of one step that are computed at once; they divide a step's. */
+uint32_t train_lanes(const struct train *x);
+/*
+ * All operations for each of n batches of a step, n a multiple of the lanes:
+ * put() writes the batch, done() reads its losses.
+ */
+struct train_batches {
+	uint64_t n;
+	void (*put)(void *ctx, uint64_t i);
+	void (*done)(void *ctx, uint64_t i);
+	void *ctx;
+};
+bool train_run_batches(struct train *x, const struct train_batches *b,
+		       struct err *e);
 /* Bytes of memory that the system would still give. */
 uint64_t train_memory_free(void);
 

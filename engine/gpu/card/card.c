@@ -270,6 +270,52 @@ bool gpu_card_open(struct gpu_card *g, const struct gpu_card_how *how,
 	return device_open(g, how, e) && selector_open(g, e);
 }
 
+/* How long one is waited for before the others are looked at. */
+#define TURN_NS 20000000ull
+
+static bool only_waits(const struct err *e)
+{
+	return strstr(e->msg, "(barrier)") != NULL;
+}
+
+/* Whose error says most: one that waits for another says nothing. */
+static void keep_error(struct err *kept, const struct err *one, uint32_t i,
+		       uint32_t n)
+{
+	if (kept->code && (only_waits(one) || !only_waits(kept)))
+		return;
+	*kept = *one;
+	err_wrap(kept, "device %u of %u", i, n);
+}
+
+bool gpu_wait_all(const struct kfd_after *on, uint32_t n, uint64_t deadline_ns,
+		  struct err *e)
+{
+	bool done[8] = { false }, last = false;
+	struct err why = { 0 };
+	uint32_t left = n;
+
+	if (n == 1)
+		return kfd_wait(on->queue, on->ticket, deadline_ns, NULL, e);
+	while (left && !last && (!why.code || why.code == ERR_TIMEOUT)) {
+		last = time_mono_ns() >= deadline_ns;
+		for (uint32_t i = 0; i < n; i++) {
+			struct err one = { 0 };
+			if (done[i])
+				continue;
+			done[i] = kfd_wait(on[i].queue, on[i].ticket,
+					   time_mono_ns() + TURN_NS, NULL,
+					   &one);
+			left -= done[i];
+			if (!done[i] && (last || one.code != ERR_TIMEOUT))
+				keep_error(&why, &one, i, n);
+		}
+	}
+	if (left && e)
+		*e = why;
+	return !left;
+}
+
 void gpu_card_close(struct gpu_card *g)
 {
 	kfd_close(g->dev);

@@ -91,6 +91,12 @@ struct gpu_card_how {
 bool gpu_card_open(struct gpu_card *g, const struct gpu_card_how *how,
 		   struct err *e);
 void gpu_card_close(struct gpu_card *g);
+/*
+ * Until packets of all of 1 to 8 devices are done; an error names the device
+ * whose it is, rather than one that waits for it.
+ */
+bool gpu_wait_all(const struct kfd_after *on, uint32_t n, uint64_t deadline_ns,
+		  struct err *e);
 /* Made when first asked for; they live as long as g.  NULL and *e if not. */
 const struct gpu_kernel *gpu_kernel(struct gpu_card *g, const char *name,
 				    const struct kernel_shape *shape,

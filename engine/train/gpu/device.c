@@ -41,9 +41,14 @@ bool train_put_packet(struct train_gpu *s, const struct gpu_code *c,
 		gpu_record_launch(s->record, c, l);
 	if (!s->queue)
 		return true;
-	x.quiet = true;
+	x.quiet = !s->loud;
+	s->loud = false;
 	x.deadline_ns = s->deadline_ns;
-	return kfd_put(s->queue, &x, &s->ticket, e);
+	if (!kfd_put(s->queue, &x, &s->ticket, e))
+		return false;
+	s->marked |= !x.quiet;
+	s->mark = x.quiet ? s->mark : s->ticket;
+	return true;
 }
 
 bool train_put_kernel(struct train_gpu *s, const struct train_launch *l,
@@ -74,6 +79,7 @@ static uint64_t find_deadline(const struct train_gpu *s)
 static void begin_list(struct train_gpu *s)
 {
 	s->packets = 0;
+	s->marked = false;
 	s->deadline_ns = find_deadline(s);
 	kfd_mem_flush(s->card.dev);
 }
@@ -127,8 +133,11 @@ static bool move_value(struct train_gpu *s, uint32_t value, bool back,
 static bool send_kept(void *ctx, struct err *e)
 {
 	struct train_gpu *s = ctx;
+	bool ok = true;
 
-	return move_bytes(s, 0, s->g->kept, false, e);
+	for (uint32_t i = 0; ok && i < s->devices; i++)
+		ok = move_bytes(s->device[i], 0, s->g->kept, false, e);
+	return ok;
 }
 
 static bool fetch_kept(void *ctx, struct err *e)
@@ -148,31 +157,77 @@ static bool send_batch(struct train_gpu *s, struct err *e)
 	       move_value(s, g->target, false, e);
 }
 
-static bool run_list(void *ctx, uint32_t from, uint32_t to, float scale,
-		     struct err *e)
+static uint32_t count_lanes(const void *ctx)
 {
-	struct train_gpu *s = ctx;
+	return ((const struct train_gpu *)ctx)->devices;
+}
+
+/* A failure leaves nothing that runs. */
+static bool begin_run(void *ctx, uint32_t lane, uint32_t from, uint32_t to,
+		      float scale, struct err *e)
+{
+	struct train_gpu *s = ((struct train_gpu *)ctx)->device[lane];
 
 	s->scale = scale;
 	if (!send_batch(s, e))
 		return false;
 	begin_list(s);
-	return end_list(s, train_put_list(s, from, to, e), e) &&
-	       move_value(s, s->g->loss, true, e);
+	if (!train_put_list(s, from, to, e))
+		return end_list(s, false, NULL);
+	if (s->packets)
+		kfd_flush(s->queue);
+	return true;
 }
 
+static bool end_run(void *ctx, uint32_t lane, struct err *e)
+{
+	struct train_gpu *s = ((struct train_gpu *)ctx)->device[lane];
+
+	return end_list(s, true, e) && move_value(s, s->g->loss, true, e);
+}
+
+static bool run_list(void *ctx, uint32_t from, uint32_t to, float scale,
+		     struct err *e)
+{
+	return begin_run(ctx, 0, from, to, scale, e) && end_run(ctx, 0, e);
+}
+
+/* As end_list(), of devices that wait for each other. */
+static bool end_all(struct train_gpu *s, bool good, struct err *e)
+{
+	struct kfd_after all[TRAIN_MOST];
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < s->devices; i++)
+		if (s->device[i]->packets)
+			all[n++] = (struct kfd_after){ s->device[i]->queue,
+						       s->device[i]->ticket };
+	return (!n || gpu_wait_all(all, n, s->deadline_ns, good ? e : NULL)) &&
+	       good;
+}
+
+/* All have the same sums, and make the same step of them. */
 static bool run_update(void *ctx, const struct train_rule *r, uint64_t step,
 		       float loss_scale, double *norm, struct err *e)
 {
 	struct train_gpu *s = ctx;
+	bool ok = true;
 
-	s->loss_scale = loss_scale;
-	begin_list(s);
-	if (!end_list(s, train_put_update(s, r, step, e), e))
-		return false;
-	*norm = *(const float *)s->norm->cpu;
-	train_step_begin(s);
-	return true;
+	for (uint32_t i = 0; i < s->devices; i++)
+		begin_list(s->device[i]);
+	ok = train_put_sums(s, e);
+	for (uint32_t i = 0; i < s->devices; i++) {
+		struct train_gpu *one = s->device[i];
+		one->loss_scale = loss_scale;
+		ok = ok && train_put_update(one, r, step, e);
+		if (one->packets)
+			kfd_flush(one->queue);
+	}
+	ok = end_all(s, ok, e);
+	for (uint32_t i = 0; i < s->devices; i++)
+		train_step_begin(s->device[i]);
+	*norm = ok ? *(const float *)s->norm->cpu : 0;
+	return ok;
 }
 
 /* ---- a run ---- */
@@ -241,7 +296,8 @@ static bool memory_new(struct train_gpu *s, struct err *e)
 {
 	struct kfd_dev *dev = s->card.dev;
 
-	enum kfd_domain domain = kfd_info(dev)->node.large_bar ?
+	enum kfd_domain domain = kfd_info(dev)->node.large_bar &&
+						 s->devices == 1 ?
 					 KFD_VRAM :
 					 KFD_VRAM_PRIVATE;
 
@@ -291,7 +347,7 @@ void train_run_end(struct train_gpu *s)
 	kfd_mem_free(s->card.dev, s->arena);
 	kfd_mem_free(s->card.dev, s->work);
 	kfd_mem_free(s->card.dev, s->norm);
-	if (s->mirror)
+	if (s->mirror && !s->number)
 		munmap(s->mirror, s->g->bytes + 1);
 	s->mirror = NULL;
 	s->queue = NULL;
@@ -309,8 +365,14 @@ static bool open_run(void *ctx, const struct train_graph *g, char **arena,
 	struct train_gpu *s = ctx;
 	uint32_t packets;
 
-	if (!train_run_begin(s, g, &packets, e) || !queue_new(s, packets, e))
-		return false;
+	for (uint32_t i = 0; i < s->devices; i++)
+		if (!train_run_begin(s->device[i], g, &packets, e) ||
+		    !queue_new(s->device[i],
+			       packets + train_team_packets(s->device[i]), e))
+			return false;
+	for (uint32_t i = 0; i < s->devices; i++)
+		if (!train_team_join(s->device[i], e))
+			return false;
 	if (s->arena->cpu) {
 		memset(s->arena->cpu, 0, g->bytes);
 		*arena = s->arena->cpu;
@@ -321,13 +383,17 @@ static bool open_run(void *ctx, const struct train_graph *g, char **arena,
 	if (*arena == MAP_FAILED)
 		return err_sys(e, ERR_NOMEM, errno, "%zu bytes of memory for "
 			       "what the device has", g->bytes);
-	s->mirror = *arena;
+	for (uint32_t i = 0; i < s->devices; i++)
+		s->device[i]->mirror = *arena;
 	return true;
 }
 
 static void close_run(void *ctx)
 {
-	train_run_end(ctx);
+	struct train_gpu *s = ctx;
+
+	for (uint32_t i = s->devices; i--;)
+		train_run_end(s->device[i]);
 }
 
 /* ---- the device ---- */
@@ -338,6 +404,9 @@ static const struct train_device train_gpu_device = {
 	.send = send_kept,
 	.fetch = fetch_kept,
 	.run = run_list,
+	.lanes = count_lanes,
+	.begin = begin_run,
+	.end = end_run,
 	.update = run_update,
 };
 
@@ -353,27 +422,56 @@ uint32_t train_gpu_packets(const struct train_gpu *s)
 	return s->packets;
 }
 
+static bool device_open(struct train_gpu *first,
+			const struct train_gpu_how *how, struct err *e)
+{
+	struct train_gpu *s = first->devices ? xcalloc(1, sizeof(*s)) : first;
+	const struct gpu_card_how card = {
+		.device = how->device, .driver = how->driver,
+		.cards = how->devices, .first = s == first ? NULL : &first->card,
+		.warn = how->warn, .ctx = how->ctx,
+	};
+
+	s->number = first->devices;
+	first->device[first->devices++] = s;
+	return gpu_card_open(&s->card, &card, e);
+}
+
 bool train_gpu_open(struct train_gpu **out, const struct train_gpu_how *how,
 		    struct err *e)
 {
-	struct train_gpu *s = *out = xcalloc(1, sizeof(*s));
+	const uint32_t n = how->devices ? how->devices : 1;
+	struct train_gpu *s = *out = NULL;
+	bool ok = true;
 
-	if (gpu_card_open(&s->card,
-			  &(struct gpu_card_how){ .device = how->device,
-						  .driver = how->driver,
-						  .warn = how->warn,
-						  .ctx = how->ctx },
-			  e))
+	if (n > TRAIN_MOST)
+		return err_set(e, ERR_USAGE, "%u devices; wanted 1 to %d", n,
+			       TRAIN_MOST);
+	s = xcalloc(1, sizeof(*s));
+	while (ok && s->devices < n)
+		ok = device_open(s, how, e);
+	for (uint32_t i = 1; i < s->devices; i++) {
+		memcpy(s->device[i]->device, s->device, sizeof(s->device));
+		s->device[i]->devices = s->devices;
+	}
+	if (ok) {
+		*out = s;
 		return true;
+	}
 	train_gpu_close(s);
-	*out = NULL;
 	return false;
 }
 
+/* The others were opened through the first. */
 void train_gpu_close(struct train_gpu *s)
 {
 	if (!s)
 		return;
+	while (s->devices > 1) {
+		struct train_gpu *one = s->device[--s->devices];
+		gpu_card_close(&one->card);
+		free(one);
+	}
 	gpu_card_close(&s->card);
 	free(s);
 }

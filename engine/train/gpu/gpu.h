@@ -27,6 +27,11 @@
  * products are of bf16 always (engine/train/gpu/muon.c).  The first batch of a
  * step writes the gradients of matrices, later ones add to them.
  *
+ * Several devices of a machine each have all weights and a share of a step's
+ * batches (train_run_batches()); before the update each adds up its span of all
+ * gradients, in the order of the devices, fetches the others' spans, and makes
+ * the same step (engine/train/gpu/team.c).
+ *
  * Bits differ from those of the host.  Sums of gradients of norms and of the
  * embedding are atomic: where the device runs in parallel their last bits
  * depend on its order.
@@ -42,6 +47,7 @@ struct train_gpu;
 
 struct train_gpu_how {
 	const char *device;	   /* as kfd_open() has it */
+	uint32_t devices; /* that share the batches of a step; 0: one */
 	struct kfd_driver *driver; /* or NULL: instead of device; taken over */
 	/* Is told of a cache of objects that does not work; or NULL. */
 	void (*warn)(void *ctx, const char *text);

@@ -8,13 +8,24 @@
 #include "engine/gpu/card/card.h"
 #include "engine/train/gpu/gpu.h"
 
+#define TRAIN_MOST 8 /* devices: KERNEL_MAX_PARTS less one */
+
 struct train_gpu {
 	struct gpu_card card;
+	/* All devices, this one's number among them; the first has the run. */
+	struct train_gpu *device[TRAIN_MOST];
+	uint32_t devices, number;
+	bool loud; /* the next packet can be waited for by others */
+	bool marked; /* one of the list could be: `mark`, the last of them */
+	uint64_t mark;
 	const struct train_graph *g; /* NULL: there is no run */
 	struct kfd_mem *arena, *work;
 	struct kfd_mem *norm; /* f32: length of gradients, and their clip */
-	/* What the host has of an arena that it does not see; or NULL. */
-	char *mirror; /* [g->bytes] */
+	/*
+	 * What the host has of an arena that it does not see, or of those of
+	 * several devices; or NULL.
+	 */
+	char *mirror; /* [g->bytes], the first device's */
 	/*
 	 * Packets go to the record, or on the queue; without either they are
 	 * counted, and what they need of the workspace.
@@ -89,6 +100,15 @@ static inline void arg_operand(struct gpu_args *a, const struct train_gpu *s,
 {
 	arg_va(a, operand_at(s, op, i));
 }
+
+/* ------------------------------------------------------------ team.c ---- */
+
+/* The device's memory is seen by the others, and its queue waited for. */
+bool train_team_join(struct train_gpu *s, struct err *e);
+/* Packets that train_put_sums() has at most for each device. */
+uint32_t train_team_packets(const struct train_gpu *s);
+/* Every device's gradients become the sum of all; `s` is the first. */
+bool train_put_sums(struct train_gpu *s, struct err *e);
 
 /* ------------------------------------------------------------- ops.c ---- */
 
