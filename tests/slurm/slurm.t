@@ -137,19 +137,19 @@ works_on() { # a shard is in the middle of its work there
 }
 ok 'the second node works' wait_for 120 works_on
 victim=$job
-# All of it at once, as if its power were cut.
+# As if its power were cut: those that would tell of the others' end first.
 number=$(squeue -h -w t2 -t R -o %A)
 kill -9 "$(cat "$dir/run/t2.pid")"
+for p in $(ours); do
+	case $(tr '\0' ' ' <"/proc/$p/cmdline" 2>/dev/null) in
+	*"slurmstepd: [$number."*) kill -9 "$p" 2>/dev/null ;;
+	esac
+done
 for p in $(ours); do
 	if tr '\0' '\n' 2>/dev/null <"/proc/$p/environ" |
 		grep -qx 'SLURMD_NODENAME=t2'; then
 		kill -9 "$p" 2>/dev/null
 	fi
-done
-for p in $(ours); do
-	case $(tr '\0' ' ' <"/proc/$p/cmdline" 2>/dev/null) in
-	*"slurmstepd: [$number."*) kill -9 "$p" 2>/dev/null ;;
-	esac
 done
 diag "killed node t2 in shard $victim"
 is_down() {
