@@ -178,6 +178,29 @@ is "$(scontrol show job "${jobs#* }" | grep -o 'JobState=[A-Z]*')" \
 	JobState=CANCELLED 'its merge does not run'
 ok 'and no database comes of it' sh -c "! test -e '$tmp/bad/t0.db'"
 
+# ---- a sweep of training runs ----
+printf 'one two three, %s.\n' $(seq 400) >"$tmp/text"
+printf 'rate 1e-3 8e-3\nseed 1 2\n' >"$tmp/sweep"
+set -- -q --data "$tmp/text" --length 16 --rows 2 --layers 1 --hidden 16 \
+	--heads 2 --kv-heads 1 --vocab 265 --steps 12 --eval-every 4 --threads 1 \
+	--sweep "$tmp/sweep"
+"$T0_BUILD/t0-qwen3" train "$@" --shard 1/1 --db "$tmp/plain.db" \
+	"$tmp/plain" >/dev/null
+scripts/slurm/submit -n 3 -d "$tmp/learn" -o "$tmp/learnt.db" train "$@" \
+	"$tmp/learnt" >/dev/null
+ok 'a sweep in three shards ends' wait_for 200 over
+is "$(readlink "$tmp/learnt/best")" "$(readlink "$tmp/plain/best")" \
+	'the same run is the best'
+ok 'with the same weights' cmp -s "$tmp/learnt/best/model.safetensors" \
+	"$tmp/plain/best/model.safetensors"
+learnt() {
+	"$r" sql --db "$1" --csv "SELECT name, params, metric, value FROM
+		v_results WHERE tool = 't0-qwen3 train' ORDER BY 1, 2, 3"
+}
+ok 'rows are there' test "$(learnt "$tmp/plain.db" | wc -l)" -gt 40
+is "$(learnt "$tmp/learnt.db" | cksum)" "$(learnt "$tmp/plain.db" | cksum)" \
+	'and are the same'
+
 # ---- cards: which are visible ----
 cat >"$tmp/show" <<'SHOW'
 #!/bin/sh
