@@ -320,6 +320,13 @@ bool gpu_open(struct qwen_model *m, const struct qwen_load *how, uint32_t open,
 	t->one_shot_bytes = ONE_SHOT_BYTES;
 	while (good && t->open < open)
 		good = device_open(t, m, how, e);
+	t->shared = KFD_VRAM_PRIVATE;
+	if (good && open > 1) {
+		struct gpu_card *card[GPU_MOST];
+		for (uint32_t i = 0; i < open; i++)
+			card[i] = &t->device[i]->card;
+		t->shared = gpu_shared_domain(card, open);
+	}
 	if (!good)
 		gpu_close(m);
 	return good;

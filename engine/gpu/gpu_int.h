@@ -31,6 +31,7 @@ struct gpu_team {
 	uint32_t open; /* of them; of a forecast the first only */
 	struct gpu *device[GPU_MOST];
 	size_t one_shot_bytes; /* sums of more take two shots */
+	enum kfd_domain shared; /* where that lies which all of them read */
 };
 
 struct gpu {

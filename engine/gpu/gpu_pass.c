@@ -74,7 +74,6 @@ static bool buffers_new(struct gpu_state *s, struct err *e)
 		size_t floats;
 		struct kfd_mem **mem;
 	} want[] = {
-		{ "activations", n * c->hidden, &s->x },
 		{ "queries", n * d, &s->q },
 		{ "attention", n * d, &s->a },
 		{ "feed forward", n * c->ffn, &s->ffn },
@@ -82,6 +81,9 @@ static bool buffers_new(struct gpu_state *s, struct err *e)
 		{ "sums of splits", some * c->heads * s->splits * 2, &s->top },
 	};
 
+	if (!alloc_memory(s, s->g->team->shared, "activations",
+			  n * c->hidden * sizeof(float), &s->x, e))
+		return false;
 	for (size_t i = 0; i < ARRAY_SIZE(want); i++)
 		if (!alloc_memory(s, KFD_VRAM_PRIVATE, want[i].name,
 				  want[i].floats * sizeof(float), want[i].mem,
@@ -108,7 +110,7 @@ static bool results_grow(struct gpu_state *s, uint32_t n, struct err *e)
 	kfd_mem_free(s->g->card.dev, s->whole);
 	s->logits = s->out = s->best = s->whole = NULL;
 	s->cap_wanted = 0;
-	if (!alloc_memory(s, KFD_VRAM_PRIVATE, "logits", bytes, &s->logits,
+	if (!alloc_memory(s, s->g->team->shared, "logits", bytes, &s->logits,
 			  e) ||
 	    (s->g->number == 0 &&
 	     (!alloc_memory(s, KFD_GTT, "logits for the host", bytes, &s->out,

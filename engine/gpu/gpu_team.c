@@ -183,7 +183,7 @@ bool gpu_team_state(struct gpu_state *s, struct err *e)
 	if (s->g->team->n == 1)
 		return true;
 	for (int i = 0; i < 2; i++)
-		if (!kfd_mem_alloc(s->g->card.dev, KFD_VRAM_PRIVATE, bytes,
+		if (!kfd_mem_alloc(s->g->card.dev, s->g->team->shared, bytes,
 				   i ? "part of the feed forward" :
 				       "part of attention",
 				   &s->delta[i], e))

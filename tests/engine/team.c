@@ -26,10 +26,13 @@ struct on {
 	bool open;
 };
 
+static bool no_links; /* of the machines that on_open() makes */
+
 static bool on_open(struct on *o, const char *dir, enum qwen_weights w,
 		    uint32_t devices, bool checked)
 {
 	const struct soft_options soft = { .cards = devices,
+					   .small_bar = no_links,
 					   .deadline_ns = 200000000 };
 	const struct soft_watch_options watch = { .check = checked };
 	struct qwen_load how = { .convert = true,
@@ -180,6 +183,32 @@ static void test_exact(const char *dir)
 	free(alone);
 	free(got);
 	ref_close(&r);
+}
+
+/* Without links parts lie in the host's memory, and have the same bits. */
+static void test_no_links(const char *dir)
+{
+	float *linked = room(), *got = room();
+
+	for (int i = 0; i < 2; i++) {
+		struct on o;
+		no_links = i;
+		if (on_open(&o, dir, QWEN_W_F32, 4, false)) {
+			const struct gpu_team *team = o.m.device;
+			is_i64(team->shared,
+			       i ? KFD_GTT : KFD_VRAM_PRIVATE,
+			       "where they meet");
+			ok(feed(&o.m, 5, i ? got : linked), "they answer");
+			if (i)
+				test_shots(&o, 5, got);
+		}
+		on_close(&o, false);
+	}
+	no_links = false;
+	ok(!memcmp(linked, got, (size_t)N * VOCAB * sizeof(*got)),
+	   "the same bits");
+	free(linked);
+	free(got);
 }
 
 /* Bounds as in gpu.c. */
@@ -410,6 +439,7 @@ int main(void)
 	make(untied, false);
 	test_exact(tied);
 	test_exact(untied);
+	test_no_links(tied);
 	test_weights(untied);
 	test_greedy(tied);
 	test_stop(tied);

@@ -270,6 +270,29 @@ bool gpu_card_open(struct gpu_card *g, const struct gpu_card_how *how,
 	return device_open(g, how, e) && selector_open(g, e);
 }
 
+/* The driver knows: it maps the memory, or says that there is no link. */
+static bool is_linked(struct gpu_card *from, struct gpu_card *to)
+{
+	struct kfd_mem *m;
+	bool ok = kfd_mem_alloc(from->dev, KFD_VRAM_PRIVATE, 4096, "link", &m,
+				NULL);
+
+	if (ok) {
+		ok = kfd_mem_share(m, from->dev, to->dev, NULL);
+		kfd_mem_free(from->dev, m);
+	}
+	return ok;
+}
+
+enum kfd_domain gpu_shared_domain(struct gpu_card *const *card, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++)
+		for (uint32_t k = 0; k < n; k++)
+			if (k != i && !is_linked(card[i], card[k]))
+				return KFD_GTT;
+	return KFD_VRAM_PRIVATE;
+}
+
 /* How long one is waited for before the others are looked at. */
 #define TURN_NS 20000000ull
 

@@ -92,6 +92,11 @@ bool gpu_card_open(struct gpu_card *g, const struct gpu_card_how *how,
 		   struct err *e);
 void gpu_card_close(struct gpu_card *g);
 /*
+ * Where memory lies that kernels of all of n cards of a machine read: on the
+ * device, where there are links to it from every other; else in the host's.
+ */
+enum kfd_domain gpu_shared_domain(struct gpu_card *const *card, uint32_t n);
+/*
  * Until packets of all of 1 to 8 devices are done; an error names the device
  * whose it is, rather than one that waits for it.
  */

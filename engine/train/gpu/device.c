@@ -347,11 +347,12 @@ void train_run_end(struct train_gpu *s)
 	kfd_mem_free(s->card.dev, s->arena);
 	kfd_mem_free(s->card.dev, s->work);
 	kfd_mem_free(s->card.dev, s->norm);
+	kfd_mem_free(s->card.dev, s->exchange);
 	if (s->mirror && !s->number)
 		munmap(s->mirror, s->g->bytes + 1);
 	s->mirror = NULL;
 	s->queue = NULL;
-	s->arena = s->work = s->norm = NULL;
+	s->arena = s->work = s->norm = s->exchange = NULL;
 	free(s->narrow);
 	free(s->whole);
 	free(s->fresh);
@@ -370,9 +371,8 @@ static bool open_run(void *ctx, const struct train_graph *g, char **arena,
 		    !queue_new(s->device[i],
 			       packets + train_team_packets(s->device[i]), e))
 			return false;
-	for (uint32_t i = 0; i < s->devices; i++)
-		if (!train_team_join(s->device[i], e))
-			return false;
+	if (!train_team_join(s, e))
+		return false;
 	if (s->arena->cpu) {
 		memset(s->arena->cpu, 0, g->bytes);
 		*arena = s->arena->cpu;

@@ -15,6 +15,11 @@ struct train_gpu {
 	/* All devices, this one's number among them; the first has the run. */
 	struct train_gpu *device[TRAIN_MOST];
 	uint32_t devices, number;
+	/*
+	 * Gradients as others see them, one behind the other, where there are
+	 * no links to the device: in host memory.  NULL: they see the arena.
+	 */
+	struct kfd_mem *exchange;
 	bool loud; /* the next packet can be waited for by others */
 	bool marked; /* one of the list could be: `mark`, the last of them */
 	uint64_t mark;
@@ -103,8 +108,8 @@ static inline void arg_operand(struct gpu_args *a, const struct train_gpu *s,
 
 /* ------------------------------------------------------------ team.c ---- */
 
-/* The device's memory is seen by the others, and its queue waited for. */
-bool train_team_join(struct train_gpu *s, struct err *e);
+/* What others read is there for them, and all queues are waited for. */
+bool train_team_join(struct train_gpu *first, struct err *e);
 /* Packets that train_put_sums() has at most for each device. */
 uint32_t train_team_packets(const struct train_gpu *s);
 /* Every device's gradients become the sum of all; `s` is the first. */

@@ -1,54 +1,106 @@
 /*
  * engine/train/gpu/team.c - devices that share the batches of a step add up
  * their gradients: data parallelism.
+ *
+ * Each sums its span of every gradient, and fetches the spans of the others.
+ * Where devices cannot read each other's memory, gradients go through the
+ * host's.
  */
 #include "engine/train/gpu/gpu_int.h"
 
-static bool has_gradient(const struct train_graph *g, uint32_t i)
+static uint64_t count_of(const struct train_graph *g, uint32_t i)
 {
-	return g->param[i].gradient != TRAIN_NONE;
+	return g->param[i].gradient == TRAIN_NONE ?
+		       0 :
+		       (uint64_t)g->param[i].rows * g->param[i].cols;
 }
 
-bool train_team_join(struct train_gpu *s, struct err *e)
+/* Bytes of gradients before number i, each at a multiple of 16. */
+static uint64_t exchange_at(const struct train_graph *g, uint32_t i)
 {
-	bool ok = true;
+	uint64_t bytes = 0;
 
-	for (uint32_t i = 0; ok && i < s->devices; i++) {
-		struct kfd_dev *peer = s->device[i]->card.dev;
+	for (uint32_t k = 0; k < i; k++)
+		bytes += (count_of(g, k) * sizeof(float) + 15) / 16 * 16;
+	return bytes;
+}
+
+/* Gradient i as others see it. */
+static uint64_t shared_at(const struct train_gpu *s, uint32_t i)
+{
+	return s->exchange ? s->exchange->va + exchange_at(s->g, i) :
+			     value_at(s, s->g->param[i].gradient);
+}
+
+static uint64_t own_at(const struct train_gpu *s, uint32_t i)
+{
+	return value_at(s, s->g->param[i].gradient);
+}
+
+static bool share_with(struct train_gpu *s, struct kfd_dev *peer, struct err *e)
+{
+	struct kfd_mem *m = s->exchange ? s->exchange : s->arena;
+
+	return kfd_mem_share(m, s->card.dev, peer, e) &&
+	       kfd_queue_share(s->queue, peer, e);
+}
+
+static bool join_one(struct train_gpu *s, enum kfd_domain domain, struct err *e)
+{
+	const uint64_t bytes = exchange_at(s->g, s->g->n_params);
+	bool ok = domain != KFD_GTT ||
+		  kfd_mem_alloc(s->card.dev, domain, bytes + 16,
+				"gradients for others", &s->exchange, e);
+
+	for (uint32_t i = 0; ok && i < s->devices; i++)
 		ok = s->device[i] == s ||
-		     (kfd_mem_share(s->arena, s->card.dev, peer, e) &&
-		      kfd_queue_share(s->queue, peer, e));
-	}
+		     share_with(s, s->device[i]->card.dev, e);
 	return ok;
 }
 
-/* Meetings take two each; a gradient is summed once, and fetched. */
+bool train_team_join(struct train_gpu *first, struct err *e)
+{
+	struct gpu_card *card[TRAIN_MOST];
+	bool ok = true;
+
+	if (first->devices == 1)
+		return true;
+	for (uint32_t i = 0; i < first->devices; i++)
+		card[i] = &first->device[i]->card;
+	const enum kfd_domain domain = gpu_shared_domain(card, first->devices);
+	for (uint32_t i = 0; ok && i < first->devices; i++)
+		ok = join_one(first->device[i], domain, e);
+	return ok;
+}
+
+/* Meetings take two each; a gradient goes out, is summed, and fetched. */
 uint32_t train_team_packets(const struct train_gpu *s)
 {
-	return s->devices > 1 ? 6 + s->g->n_params * s->devices : 0;
+	return s->devices > 1 ? 6 + s->g->n_params * (s->devices + 2) : 0;
 }
 
 /* ---- meetings ---- */
 
 /* What is put behind it, on every device, sees what all have written. */
-static bool put_meeting(struct train_gpu *s, struct err *e)
+static bool put_meeting(struct train_gpu *first, struct err *e)
 {
 	struct kfd_after on[TRAIN_MOST];
 	bool ok = true;
 	int n = 0;
 
-	for (uint32_t i = 0; i < s->devices; i++)
-		if (s->device[i]->marked)
-			on[n++] = (struct kfd_after){ s->device[i]->queue,
-						      s->device[i]->mark };
-	for (uint32_t i = 0; ok && i < s->devices; i++)
-		ok = kfd_after(s->device[i]->queue, on, n, e);
+	for (uint32_t i = 0; i < first->devices; i++) {
+		const struct train_gpu *s = first->device[i];
+		if (s->marked)
+			on[n++] = (struct kfd_after){ s->queue, s->mark };
+	}
+	for (uint32_t i = 0; ok && i < first->devices; i++)
+		ok = kfd_after(first->device[i]->queue, on, n, e);
 	return ok;
 }
 
 /* ---- sums ---- */
 
-/* Elements of one gradient that a device adds up. */
+/* Elements of a gradient that a device adds up. */
 struct span {
 	uint64_t from, n;
 };
@@ -58,25 +110,25 @@ static struct span span_of(const struct train_gpu *s, uint32_t number,
 {
 	const uint64_t each = (n / s->devices + 3) & ~(uint64_t)3;
 	const uint64_t from = number * each < n ? number * each : n;
-	const uint64_t left = n - from;
+	const bool last = number + 1 == s->devices || n - from < each;
 
-	return (struct span){ from, number + 1 == s->devices || left < each ?
-					    left :
-					    each };
+	return (struct span){ from, last ? n - from : each };
 }
 
-/* out = the sum of parts, of a span of the gradient. */
-static bool put_sum(struct train_gpu *s, uint32_t gradient, struct span span,
-		    struct train_gpu *const *part, uint32_t n, struct err *e)
+/* A span of `out` = the sum of those of n others. */
+static bool put_sum(struct train_gpu *s, struct span span, uint64_t out,
+		    const uint64_t *part, uint32_t n, struct err *e)
 {
 	const uint64_t at = span.from * sizeof(float);
 	const struct train_launch l = { .kernel = "sum_parts", .n = span.n };
 	struct gpu_args a = { .n = 0 };
 
-	arg_va(&a, value_at(s, gradient) + at);
-	arg_va(&a, value_at(s, gradient) + at); /* nothing is cleared */
+	if (!span.n)
+		return true;
+	arg_va(&a, out + at);
+	arg_va(&a, out + at); /* nothing is cleared */
 	for (uint32_t i = 0; i < KERNEL_MAX_PARTS; i++)
-		arg_va(&a, value_at(part[i < n ? i : 0], gradient) + at);
+		arg_va(&a, part[i < n ? i : 0] + at);
 	arg_u32(&a, n);
 	arg_u32(&a, 0);
 	arg_u32(&a, (uint32_t)span.n);
@@ -84,40 +136,56 @@ static bool put_sum(struct train_gpu *s, uint32_t gradient, struct span span,
 	return train_put_kernel(s, &l, &a, e);
 }
 
-/* Every device's own span of every gradient; or those of the others. */
-static bool put_spans(struct train_gpu *s, bool fetch, struct err *e)
+/* The device's gradient i goes to where others see it. */
+static bool put_out(struct train_gpu *s, uint32_t i, struct err *e)
 {
-	const struct train_graph *g = s->g;
+	const uint64_t own = own_at(s, i);
 
-	for (uint32_t i = 0; i < g->n_params; i++) {
-		const uint64_t n =
-			(uint64_t)g->param[i].rows * g->param[i].cols;
+	return put_sum(s, (struct span){ 0, count_of(s->g, i) },
+		       shared_at(s, i), &own, 1, e);
+}
 
-		for (uint32_t r = 0; has_gradient(g, i) && r < s->devices;
-		     r++) {
-			const struct span span = span_of(s, r, n);
-			if (!span.n || fetch == (r == s->number))
-				continue;
-			if (!put_sum(s, g->param[i].gradient, span,
-				     fetch ? &s->device[r] : s->device,
-				     fetch ? 1 : s->devices, e))
-				return false;
-		}
+static bool put_own_span(struct train_gpu *s, uint32_t i, struct err *e)
+{
+	uint64_t part[TRAIN_MOST];
+
+	for (uint32_t r = 0; r < s->devices; r++)
+		part[r] = shared_at(s->device[r], i);
+	return put_sum(s, span_of(s, s->number, count_of(s->g, i)),
+		       shared_at(s, i), part, s->devices, e);
+}
+
+static bool fetch_spans(struct train_gpu *s, uint32_t i, struct err *e)
+{
+	bool ok = true;
+
+	for (uint32_t r = 0; ok && r < s->devices; r++) {
+		const uint64_t part = shared_at(s->device[r], i);
+		if (part != own_at(s, i))
+			ok = put_sum(s, span_of(s, r, count_of(s->g, i)),
+				     own_at(s, i), &part, 1, e);
 	}
-	return true;
+	return ok;
+}
+
+typedef bool put_fn(struct train_gpu *s, uint32_t i, struct err *e);
+
+/* For every gradient of every device; then they meet. */
+static bool put_all(struct train_gpu *first, put_fn *put, struct err *e)
+{
+	for (uint32_t d = 0; d < first->devices; d++) {
+		struct train_gpu *s = first->device[d];
+		for (uint32_t i = 0; i < s->g->n_params; i++)
+			if (count_of(s->g, i) && !put(s, i, e))
+				return false;
+	}
+	return put_meeting(first, e);
 }
 
 bool train_put_sums(struct train_gpu *s, struct err *e)
 {
-	if (s->devices == 1)
-		return true;
 	/* Batches have been waited for: gradients are there. */
-	for (int fetch = 0; fetch < 2; fetch++) {
-		for (uint32_t i = 0; i < s->devices; i++)
-			if (!put_spans(s->device[i], fetch, e))
-				return false;
-		if (!put_meeting(s, e))
-			return false;
-	}
-	return true;
+	return s->devices == 1 ||
+	       ((!s->exchange || put_all(s, put_out, e)) &&
+		put_all(s, put_own_span, e) && put_all(s, fetch_spans, e));
 }
