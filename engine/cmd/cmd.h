@@ -34,6 +34,7 @@ struct qwen_cmd {
 	const char *one; /* this is such a process, for this phase */
 	/* quantize */
 	const char *to;
+	bool frontier;
 	/* convert */
 	const char *type;
 	/* tokenize */

@@ -7,8 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/cmd/cmd.h"
-#include "results/db/results.h"
+#include "engine/cmd/cmd_quantize.h"
 
 /* Tokens that are compared where no text is given, and decoded for speed. */
 enum { COMPARED = 129, WARM = 4, TIMED = 16, MOST_TIMED = 512 };
@@ -29,9 +28,8 @@ static bool write_quantized(const struct qwen_cmd *c, enum qwen_weights to,
 	return ok;
 }
 
-/* The text of the command line, or as many ids from the seed. */
-static bool text_get(const struct qwen_cmd *c, const struct qwen_session *s,
-		     struct qwen_ids *ids, struct err *e)
+bool qwen_quality_text(const struct qwen_cmd *c, const struct qwen_session *s,
+		       struct qwen_ids *ids, struct err *e)
 {
 	uint64_t seed = c->seed;
 
@@ -45,8 +43,11 @@ static bool text_get(const struct qwen_cmd *c, const struct qwen_session *s,
 			qwen_ids_add(ids, (uint32_t)(random_next(&seed) %
 						     s->model.config.vocab));
 	}
-	if (ids->n > c->context)
-		ids->n = c->context;
+	const uint64_t most = c->context < s->model.config.max_positions ?
+				      c->context :
+				      s->model.config.max_positions;
+	if (ids->n > most)
+		ids->n = most;
 	return ids->n >= 2 || err_set(e, ERR_USAGE, "a text of one token "
 				      "predicts nothing; wanted at least 2");
 }
@@ -100,22 +101,31 @@ static void add_line(struct table *t, const struct qwen_model *m, double rate,
 
 /* ---- rows, where --db names a database ---- */
 
-static bool store_one(struct res_record *r, const char *name,
-		      const struct qwen_model *m, double perplexity, double kl,
-		      double kl_worst, double same_best, struct err *e)
+bool qwen_quality_store(struct res_record *r, const char *name,
+			enum qwen_weights type, uint64_t token_bytes,
+			double perplexity, double kl, double kl_worst,
+			double same_best, struct err *e)
 {
 	char params[64];
 
 	res_params(params, sizeof(params), "weights:s",
-		   qwen_weights_name(m->layer[0].q.type));
+		   qwen_weights_name(type));
 	return res_record_case(r, "quantize", name, params, e) &&
 	       res_record_exact(r, "bytes_per_token", "B",
-				(double)m->token_bytes, RES_LOWER, e) &&
+				(double)token_bytes, RES_LOWER, e) &&
 	       res_record_exact(r, "perplexity", "1", perplexity, RES_LOWER,
 				e) &&
 	       res_record_exact(r, "mean_kl", "1", kl, RES_LOWER, e) &&
 	       res_record_exact(r, "worst_kl", "1", kl_worst, RES_LOWER, e) &&
 	       res_record_exact(r, "same_best", "1", same_best, RES_HIGHER, e);
+}
+
+static bool store_one(struct res_record *r, const char *name,
+		      const struct qwen_model *m, double perplexity, double kl,
+		      double kl_worst, double same_best, struct err *e)
+{
+	return qwen_quality_store(r, name, m->layer[0].q.type, m->token_bytes,
+				  perplexity, kl, kl_worst, same_best, e);
 }
 
 /* What it is compared with loses nothing. */
@@ -159,7 +169,7 @@ static bool compare_models(const struct qwen_cmd *c, const char *out,
 	table_init(&t, "weights,~bytes_per_token,unit,#decode_tokens_per_s,"
 		       "#perplexity,#mean_kl,#worst_kl,#same_best,#tokens");
 	bool ok = qwen_session_open(&b, &of_out, QWEN_WORDS_NO, e) &&
-		  text_get(c, &a, &ids, e) && decode_rate(c, &a, &fast_a, e) &&
+		  qwen_quality_text(c, &a, &ids, e) && decode_rate(c, &a, &fast_a, e) &&
 		  decode_rate(c, &b, &fast_b, e) &&
 		  qwen_quality(&a.model, &b.model, ids.v, (uint32_t)ids.n,
 			       c->stop, &q, e);
@@ -182,9 +192,14 @@ bool qwen_cmd_quantize(struct cmd *r, struct err *e)
 	struct qwen_cmd *c = (struct qwen_cmd *)r;
 	enum qwen_weights to = QWEN_W_INT8;
 
+	if (c->frontier)
+		return qwen_frontier(c, e);
+	if (r->argc != 2)
+		return err_set(e, ERR_USAGE, "quantize: %d arguments; wanted "
+			       "FROM INTO", r->argc);
 	if (!c->to)
 		return err_set(e, ERR_USAGE, "quantize: no --to; wanted --to "
-			       "int8 or int4");
+			       "int8 or int4, or --frontier");
 	if (!qwen_weights_parse(c->to, &to, e))
 		return false;
 	if (to != QWEN_W_INT8 && to != QWEN_W_INT4)

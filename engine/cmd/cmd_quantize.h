@@ -1,0 +1,23 @@
+/* cmd_quantize - what the files of t0-qwen3 quantize share. */
+#ifndef T0_ENGINE_CMD_QUANTIZE_H
+#define T0_ENGINE_CMD_QUANTIZE_H
+
+#include "engine/cmd/cmd.h"
+#include "results/db/results.h"
+
+/* ---- cmd_quantize.c ---- */
+
+/* The text of the command line, or as many ids from the seed: 2 at least. */
+bool qwen_quality_text(const struct qwen_cmd *c, const struct qwen_session *s,
+		       struct qwen_ids *ids, struct err *e);
+/* Rows of a model `name` whose weights are of a type. */
+bool qwen_quality_store(struct res_record *r, const char *name,
+			enum qwen_weights type, uint64_t token_bytes,
+			double perplexity, double kl, double kl_worst,
+			double same_best, struct err *e);
+
+/* ---- cmd_frontier.c ---- */
+
+bool qwen_frontier(struct qwen_cmd *c, struct err *e);
+
+#endif
