@@ -201,6 +201,21 @@ ok 'rows are there' test "$(learnt "$tmp/plain.db" | wc -l)" -gt 40
 is "$(learnt "$tmp/learnt.db" | cksum)" "$(learnt "$tmp/plain.db" | cksum)" \
 	'and are the same'
 
+# ---- the frontier of a model's formats ----
+"$T0_BUILD/t0-qwen3" make -q --model "$tmp/tiny" --shape tiny >/dev/null
+set -- -q --threads 1 "$tmp/tiny"
+"$T0_BUILD/t0-qwen3" quantize --frontier "$@" --shard 1/1 \
+	--db "$tmp/formats.db" >/dev/null
+scripts/slurm/submit -n 3 -d "$tmp/f" -o "$tmp/found.db" frontier "$@" >/dev/null
+ok 'the formats of a model in three shards' wait_for 200 over
+formats() { # but for times
+	"$r" sql --db "$1" --csv "SELECT name, params, metric, value FROM
+		v_results WHERE metric <> 'token_time' ORDER BY 1, 2, 3"
+}
+ok 'rows are there' test "$(formats "$tmp/formats.db" | wc -l)" -gt 60
+is "$(formats "$tmp/found.db" | cksum)" "$(formats "$tmp/formats.db" | cksum)" \
+	'and are the same'
+
 # ---- cards: which are visible ----
 cat >"$tmp/show" <<'SHOW'
 #!/bin/sh
