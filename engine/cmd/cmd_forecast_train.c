@@ -20,6 +20,8 @@ struct step {
 	struct train_graph g;
 	struct train_forecast f;
 	double all_s; /* of the step */
+	uint32_t devices; /* that share its batches */
+	double links_s;	  /* of these: to add up gradients */
 	double limit; /* FLOP/s of all matrix units */
 	struct table table;
 	struct res_record rows; /* where --db names a database */
@@ -90,19 +92,41 @@ static double tokens_per_second(const struct step *s)
 	       s->all_s;
 }
 
-/* Of what the matrix units could do. */
+/* Of what the matrix units of all devices could do. */
 static double share_of_limit(const struct step *s)
 {
 	return (double)s->c->accumulate * train_flop(&s->g) / s->all_s /
-	       s->limit;
+	       s->limit / s->devices;
+}
+
+enum { MEETINGS = 2 }; /* behind the sums, and behind what is fetched */
+
+/* Each sums a share of all gradients, which the others have and fetch. */
+static double find_links(const struct step *s, const struct cost_model *costs)
+{
+	const double others = s->devices - 1;
+	double bytes = 0;
+
+	for (uint32_t i = 0; i < s->g.n_params; i++)
+		if (s->g.param[i].gradient != TRAIN_NONE)
+			bytes += sizeof(float) * (double)s->g.param[i].rows *
+				 s->g.param[i].cols;
+	return s->devices == 1 ?
+		       0 :
+		       2 * bytes * others / s->devices /
+				       cost_value(costs, COST_LINK_BW) +
+			       MEETINGS * 1e-9 * cost_value(costs, COST_LINK_LAT);
 }
 
 static void fill_table(struct step *s)
 {
 	struct train_forecast *f = &s->f;
 
-	s->all_s = part_seconds(&f->batches) + part_seconds(&f->update);
+	s->all_s = part_seconds(&f->batches) + part_seconds(&f->update) +
+		   s->links_s;
 	add_part(s, "batch", &f->batches);
+	if (s->devices > 1)
+		add_row(s, "update", "(links)", MEETINGS, s->links_s);
 	add_part(s, "update", &f->update);
 	add_row(s, "step", "(all)", f->batches.packets + f->update.packets,
 		s->all_s);
@@ -129,10 +153,12 @@ static bool begin_rows(struct step *s, const struct cost_model *costs,
 
 	cost_digest(costs, digest);
 	res_params(inputs, sizeof(inputs), "costs:s model:s precision:s "
-		   "masters:b optimizer:s average:b rank:u recompute:s",
+		   "masters:b optimizer:s average:b rank:u recompute:s "
+		   "?devices:u",
 		   digest, name_model(s), qwen_weights_name(s->how.type),
 		   s->how.masters, train_method_name(s->how.method),
-		   s->how.average, s->how.rank, again_name[s->how.again]);
+		   s->how.average, s->how.rank, again_name[s->how.again],
+		   s->devices > 1 ? s->devices : 0);
 	const struct res_start run = { .tool = "t0-qwen3 forecast --train",
 				       .inputs = inputs,
 				       .argc = c->cmd.line_argc,
@@ -211,9 +237,12 @@ static bool find_step(struct step *s, const struct qwen_config *m,
 	for (;;) {
 		if (!train_qwen3(&s->g, m, &s->how, e))
 			return false;
-		if (train_gpu_forecast(&s->g, &r, (uint32_t)s->c->accumulate,
-				       costs, &s->f, e))
+		if (train_gpu_forecast(&s->g, &r,
+				       (uint32_t)s->c->accumulate / s->devices,
+				       costs, &s->f, e)) {
+			s->links_s = find_links(s, costs);
 			return true;
+		}
 		if (e->code != ERR_NOMEM || s->how.again == all)
 			return false;
 		*e = (struct err){ 0 };
@@ -226,7 +255,9 @@ bool qwen_forecast_step(const struct qwen_cmd *c, const struct qwen_config *m,
 			const struct cost_model *costs, struct err *e)
 {
 	const struct tune_problem p = { .op = { .in = DSL_BF16 } };
-	struct step s = { .c = c, .limit = tune_peak_flops(
+	struct step s = { .c = c, .devices = c->devices ?
+				  (uint32_t)c->devices : 1,
+			  .limit = tune_peak_flops(
 				  &p, costs, cost_value(costs, COST_CLOCK) *
 						     1e6) };
 
@@ -234,6 +265,10 @@ bool qwen_forecast_step(const struct qwen_cmd *c, const struct qwen_config *m,
 		return err_set(e, ERR_USAGE, "--accumulate %llu: wanted 1 to "
 			       "%d", (unsigned long long)c->accumulate,
 			       1 << 16);
+	if (s.devices > 8 || c->accumulate % s.devices)
+		return err_set(e, ERR_USAGE, "--accumulate %llu on --devices "
+			       "%u; wanted a multiple, of at most 8",
+			       (unsigned long long)c->accumulate, s.devices);
 	table_init(&s.table, "part,kernel,#launches,#us_each,#ms,#share,"
 			     "#tokens_per_s,#wmma_share,#gb,limit,chosen");
 	bool ok = qwen_cmd_how(c, &s.how, e) && find_step(&s, m, costs, e);

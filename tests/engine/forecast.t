@@ -218,4 +218,32 @@ has "$tmp/report/index.html" "ggml-org/llama.cpp#20934" "has them"
 exits 0 "tiny" "$q" forecast --shape tiny --prefill 16 --context 16 --csv
 is "$(grep -c ggml "$tmp/out")" 0 "nothing is near a tiny model"
 
+# ---- several devices: half of the weights each, and links of 26 GB/s ----
+# 0.6b: 28 layers, hidden 1024; each of two fetches the other's sums twice a
+# layer, and the first the other's half of 151936 logits; a meeting takes 2.5 us.
+for n in 1 2; do
+	"$q" forecast -q --shape 0.6b --weights bf16 --context 1024 --prefill 64 \
+		--devices $n --csv | tr -d '\r' >"$tmp/on$n"
+done
+is "$(grep '^decode.*(links)' "$tmp/on2" | cut -d, -f3)" 57 'they meet twice a layer'
+ok 'bytes of a token cross the link' sh -c "grep '^decode.*(links)' '$tmp/on2' |
+	awk -F, '{ t = 57 * .0025 + (56 * 1024 * 4 + 75968 * 4) / 26e6
+		exit !(\$5 > t - .001 && \$5 < t + .001) }'"
+is "$(grep -c '(links)' "$tmp/on1")" 0 'one meets nobody'
+rate() {
+	grep "^$2.*(all)" "$tmp/on$1" | cut -d, -f7
+}
+ok 'two decode faster than one' awk "BEGIN { exit !(\
+	$(rate 2 decode) > 1.1 * $(rate 1 decode)) }"
+exits 2 'three of eight heads' "$q" forecast -q --shape 0.6b --devices 3
+has "$tmp/err" 'the same number of each' 'is told'
+set -- --shape tiny --precision bf16 --rows 1 --length 64 --accumulate 2
+exits 0 'a step on two' "$q" forecast -q --train "$@" --devices 2 --csv
+# 143808 gradients: each sums half, and fetches the other's sums.
+ok 'gradients cross the link' sh -c "tr -d '\r' <'$tmp/out' | grep '(links)' |
+	awk -F, '{ t = 2 * .0025 + 143808 * 4 / 26e6
+		exit !(\$5 > t - .001 && \$5 < t + .001) }'"
+exits 2 'an odd batch on two' "$q" forecast -q --train "$@" --devices 4
+has "$tmp/err" 'wanted a multiple' 'is told'
+
 plan_done
