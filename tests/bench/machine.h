@@ -174,7 +174,8 @@ bench_set(struct bench_machine *m, int reg, uint32_t value)
 }
 
 /* From the beginning; the caller has set the registers. */
-static void bench_run(struct bench_machine *m, uint32_t loops)
+__attribute__((unused)) static void
+bench_run(struct bench_machine *m, uint32_t loops)
 {
 	struct soft_wave *w = &m->w;
 

@@ -222,6 +222,7 @@ struct soft_wave {
 	struct soft_range last; /* last range found: most accesses hit it */
 	uint64_t n_insts;	/* executed so far */
 	uint64_t start_clock;
+	uint32_t mxcsr;		/* of the host's thread that runs it */
 };
 
 /* Lanes of one half, lowest first. */

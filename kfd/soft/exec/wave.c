@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <xmmintrin.h>
 
 #include "isa/text/text.h"
 #include "kfd/soft/exec/code.h"
@@ -467,6 +468,7 @@ void soft_wave_run(struct soft_wave *w, uint64_t max_insts)
 	if (w->state != SOFT_READY || max_insts == 0)
 		return;
 	w->s[ISA_R_NULL] = 0;
+	w->mxcsr = _mm_getcsr();
 	if (!w->group->env->ranges_stay)
 		forget_ranges(c);
 	n = find_node(w, c, NULL);

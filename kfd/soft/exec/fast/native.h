@@ -51,11 +51,11 @@ struct soft_native {
 /*
  * The n microops of a superblock, with functions in front of runs where `c`
  * and the host allow them; the caller frees them, soft_native_free() their
- * code.  `temp` is where the superblock's temporaries begin.
+ * code.  `temp` is where the superblock's temporaries begin, `mode` is MODE[7:0].
  */
 struct soft_microop *soft_native_fuse(struct soft_code_cache *c,
 				      struct soft_microop *m, size_t n,
-				      const uint8_t *temp);
+				      const uint8_t *temp, uint32_t mode);
 void soft_native_free(struct soft_native *pages);
 
 /* ---------------------------------------------------- native_scalar.c ---- */
@@ -96,6 +96,9 @@ struct soft_host_mem {
 	int32_t offset;
 };
 
+/* Does MXCSR matter to it? */
+bool soft_host_is_float(enum soft_host_op op);
+
 /*
  * vop[k](zmm d, zmm s1, zmm s2), or of two operands vop[k](zmm d, zmm s2); `k`
  * is the mask register of the lanes to be written, 0: all.  Where `op` compares
@@ -112,8 +115,9 @@ void soft_host_op_mem(struct buf *code, enum soft_host_op op, int d, int k,
 void soft_host_prefetch(struct buf *code, struct soft_host_mem m);
 
 /*
- * Mask registers.  16 lanes from memory; these, by way of ecx; 16 high ones and 16 low ones to 32; a
- * or b; those 32 of k that are also set at `exec`, to memory.
+ * Mask registers of up to 32 bits.  16 lanes from memory; these, by way of ecx;
+ * 16 high ones and 16 low ones to 32; a or b; those 32 of k that are also set at
+ * `exec`, to memory.
  */
 void soft_host_kload16(struct buf *code, int k, struct soft_host_mem m);
 void soft_host_kset16(struct buf *code, int k, uint32_t lanes);
@@ -123,7 +127,7 @@ void soft_host_store_mask(struct buf *code, struct soft_host_mem to, int k,
 			  struct soft_host_mem exec);
 
 /*
- * Jumps forward, to be placed by soft_host_here(): where the 16 bits of a mask
+ * Jumps forward, to be placed by soft_host_here(): where the bits of a mask
  * are not all 0; where a dword in memory is not -1, has some of the
  * bits, has none; as flags are; always.
  */
@@ -183,6 +187,9 @@ void soft_host_shift(struct buf *code, unsigned prefix, bool wide,
 void soft_host_carry(struct buf *code, struct soft_host_mem m);
 void soft_host_test_byte(struct buf *code, struct soft_host_mem m);
 
+/* MXCSR becomes what is at m. */
+void soft_host_mxcsr(struct buf *code, struct soft_host_mem m);
+
 /* reg = value */
 void soft_host_set32(struct buf *code, enum soft_host_reg reg, uint32_t value);
 void soft_host_set64(struct buf *code, enum soft_host_reg reg, uint64_t value);
@@ -207,7 +214,9 @@ struct soft_native_run {
 	const uint8_t *temp;
 	struct soft_native_pair pair[SOFT_NATIVE_PAIRS];
 	unsigned now;
+	uint32_t mode; /* MODE[7:0] */
 	bool masked;
+	bool flush; /* MXCSR makes zeros of denormals */
 	bool plain16; /* MODE says of halves what microops expect */
 	int half;     /* whose EXEC is in mask registers */
 	size_t first; /* microop at which an instruction with DPP begins, or 0 */
@@ -218,6 +227,7 @@ struct soft_native_run {
 /* A jump to be made: to the microop so many behind the run's first. */
 struct soft_native_bail {
 	size_t jump, skip;
+	bool flush; /* MXCSR has to be put back */
 };
 
 /* Where a run is entered again. */
@@ -230,26 +240,39 @@ struct soft_native_entry {
 };
 
 /* How many microops from the first one on may be one run. */
-size_t soft_native_count(const struct soft_microop *m, size_t n);
+size_t soft_native_count(const struct soft_microop *m, size_t n, uint32_t mode);
 /* Their code; and where else it is entered, behind the caller's entries. */
 void soft_native_emit(struct soft_code_cache *c, struct buf *code,
 		      const uint8_t *temp, const struct soft_microop *m,
-		      size_t n, struct buf *entries);
+		      size_t n, uint32_t mode, struct buf *entries);
+/* Code from here on runs with denormals as zeros, or as ever. */
+void soft_native_flush(struct soft_native_run *r, bool flush);
+/* Leave if the jump is taken. */
+void soft_native_bail(struct soft_native_run *r, size_t jump, size_t skip);
 
 /* -------------------------------------------------------- native_rows.c ---- */
 
 #define SOFT_NOWHERE -1
 
-/* Does native.def know it, or is it a preparation of operands? */
-bool soft_native_is_row(const struct soft_microop *m);
-/* Of such ones: it fills a temporary, all of its lanes; it writes a mask. */
-bool soft_native_is_preparation(const struct soft_microop *m);
-bool soft_native_makes_mask(const struct soft_microop *m);
+/* Does native.def know it, where MODE[7:0] is `mode`, or is it prepared? */
+bool soft_native_is_row(const struct soft_microop *m, uint32_t mode);
+/* Of such ones: it writes a mask. */
+bool soft_native_makes_mask(const struct soft_microop *m, uint32_t mode);
 /* `skip`: where it is left for the microop. */
 void soft_native_row(struct soft_native_run *r, const struct soft_microop *m,
 		     size_t skip);
 /* EXEC of a half to its mask registers, if that is not what they are. */
 void soft_native_exec(struct soft_native_run *r, int half);
+
+/* ---------------------------------------------------- native_prepare.c ---- */
+
+/* It fills a temporary, all of its lanes; and there is code for it. */
+bool soft_native_is_preparation(const struct soft_microop *m);
+bool soft_native_is_prepared(const struct soft_microop *m);
+void soft_native_prepare(struct soft_native_run *r,
+			 const struct soft_microop *m);
+
+/* ------------------------------------------------------- native_pairs.c ---- */
 
 /* Where a vreg is, and its lanes from 16 i on. */
 struct soft_host_mem soft_native_vreg(const struct soft_native_run *r, int base,
@@ -264,8 +287,6 @@ void soft_native_hold(struct soft_native_run *r, int pair,
 		      struct soft_host_mem vreg);
 void soft_native_store(struct soft_native_run *r, int pair,
 		       struct soft_host_mem vreg);
-/* Leave if the jump is taken. */
-void soft_native_bail(struct soft_native_run *r, size_t jump, size_t skip);
 
 /* Registers besides those of pairs, two zmm each; and masks, of 16 lanes. */
 #define SOFT_PAIR_U 14
@@ -279,18 +300,26 @@ enum {
 };
 
 /* Constants in front of the code, which knows them by their offsets. */
+#define SOFT_COUNT_(...) (sizeof((uint32_t[]){ __VA_ARGS__ }) / 4)
 enum soft_native_constant {
-	SOFT_NATIVE_31, SOFT_NATIVE_24_BITS, SOFT_NATIVE_ONES, SOFT_NATIVE_SIGN,
-	SOFT_NATIVE_REST, SOFT_NATIVE_LOW_HALF, SOFT_NATIVE_HIGH_HALF,
-	SOFT_NATIVE_TIE_BITS, SOFT_NATIVE_TIE, SOFT_NATIVE_BELOW_HALVES,
-	/* 32 offsets each: of one dword, two, four and eight. */
-	SOFT_NATIVE_LINE = 16,
-	/* Indices of 16 dwords: native_mem.c. */
-	SOFT_NATIVE_BLOCKS = SOFT_NATIVE_LINE + 4 * SOFT_LANES,
-	SOFT_NATIVE_APART = SOFT_NATIVE_BLOCKS + SOFT_LANES,
-	SOFT_NATIVE_MIXED = SOFT_NATIVE_APART + SOFT_LANES,
-	SOFT_NATIVE_CONSTANTS = SOFT_NATIVE_MIXED + SOFT_LANES,
+#define K(name, value) SOFT_NATIVE_##name,
+#define Q(name, value) SOFT_NATIVE_##name, SOFT_NATIVE_##name##_HIGH,
+#define F(name, ...) \
+	SOFT_NATIVE_##name, \
+	SOFT_NATIVE_##name##_LAST = \
+		SOFT_NATIVE_##name + (int)SOFT_COUNT_(__VA_ARGS__) - 1,
+#include "kfd/soft/exec/fast/constants.def"
+#undef F
+#undef Q
+#undef K
+	SOFT_NATIVE_CONSTANTS
 };
+
+/* Is it a dword or two for all lanes, and no zmm? */
+static inline bool soft_native_is_spread(int constant)
+{
+	return constant < SOFT_NATIVE_LINE;
+}
 
 static inline struct soft_host_mem soft_native_at(int constant)
 {

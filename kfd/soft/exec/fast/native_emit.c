@@ -8,7 +8,10 @@
 #include "kfd/soft/exec/fast/native.h"
 
 enum shape { THREE, TWO, STORE, SHIFT };
-#define HOST_W1 0x80
+#define HOST_W1	   0x80
+#define HOST_FLOAT 8
+#define HOST_DOWN  0x10
+#define HOST_UP	   0x20
 
 static const struct host_inst {
 	uint8_t map, prefix, opcode, shape;
@@ -25,6 +28,11 @@ static bool has_imm(enum soft_host_op op)
 	const struct host_inst *h = &host_inst[op];
 
 	return h->map == 3 || h->shape == SHIFT || op == SOFT_HOST_CMPPS;
+}
+
+bool soft_host_is_float(enum soft_host_op op)
+{
+	return host_inst[op].prefix & HOST_FLOAT;
 }
 
 /* There is mostly room; the byte behind the last one is buf's. */
@@ -71,7 +79,7 @@ static void emit_evex(struct buf *code, const struct host_inst *h, int reg,
 		      int rm_high, int k, int vvvv, bool spread)
 {
 	unsigned r = ~(unsigned)reg, rm = ~(unsigned)rm_high;
-	unsigned v = ~(unsigned)vvvv;
+	unsigned v = ~(unsigned)vvvv, round = h->prefix >> 4 & 3;
 
 	emit_byte(code, 0x62);
 	emit_byte(code, (r >> 3 & 1) << 7 | (rm >> 4 & 1) << 6 |
@@ -79,8 +87,10 @@ static void emit_evex(struct buf *code, const struct host_inst *h, int reg,
 				(h->map & 7));
 	emit_byte(code, (h->prefix & HOST_W1) | (v & 15) << 3 | 4 |
 				(h->prefix & 3));
-	emit_byte(code, 2 << 5 | (unsigned)spread << 4 | (v >> 4 & 1) << 3 |
-				(unsigned)k);
+	/* A rounding is where the length was, and where `spread` is. */
+	emit_byte(code, (round ? round : 2) << 5 |
+				(unsigned)(spread || round) << 4 |
+				(v >> 4 & 1) << 3 | (unsigned)k);
 	emit_byte(code, h->opcode);
 }
 
@@ -163,7 +173,7 @@ void soft_host_kunpack(struct buf *code, int k, int high, int low)
 
 void soft_host_kor(struct buf *code, int k, int a, int b)
 {
-	emit_vex(code, false, a, true, 0, 0x45);
+	emit_vex(code, true, a, true, 1, 0x45);
 	emit_byte(code, 0xc0 | (unsigned)k << 3 | (unsigned)b);
 }
 
@@ -204,7 +214,7 @@ void soft_host_jump_to(struct buf *code, size_t at)
 
 size_t soft_host_jump_mask(struct buf *code, int k)
 {
-	emit_vex(code, false, 0, false, 0, 0x98);
+	emit_vex(code, true, 0, false, 1, 0x98);
 	emit_byte(code, 0xc0 | (unsigned)k << 3 | (unsigned)k);
 	return soft_host_jump_if(code, SOFT_HOST_NOT_ZERO);
 }
@@ -347,6 +357,11 @@ void soft_host_test_byte(struct buf *code, struct soft_host_mem m)
 	emit_byte(code, 0x80);
 	emit_mem(code, 7, m, 1);
 	emit_byte(code, 0);
+}
+
+void soft_host_mxcsr(struct buf *code, struct soft_host_mem m)
+{
+	soft_host_int(code, 0x0fae, (enum soft_host_reg)2, m);
 }
 
 void soft_host_set32(struct buf *code, enum soft_host_reg reg, uint32_t value)

@@ -7,29 +7,15 @@
 
 #include "kfd/soft/exec/fast/native.h"
 
+/* Where soft_native_at() says. */
 static const uint32_t constant[SOFT_NATIVE_CONSTANTS] = {
-	[SOFT_NATIVE_31] = 31,
-	[SOFT_NATIVE_24_BITS] = 0xffffff,
-	[SOFT_NATIVE_ONES] = ~0u,
-	[SOFT_NATIVE_SIGN] = 0x80000000,
-	[SOFT_NATIVE_REST] = 0x7fffffff,
-	[SOFT_NATIVE_LOW_HALF] = 0xffff,
-	[SOFT_NATIVE_HIGH_HALF] = 0xffff0000,
-	[SOFT_NATIVE_TIE_BITS] = 0x1fff,
-	[SOFT_NATIVE_TIE] = 0x1000,
-	[SOFT_NATIVE_BELOW_HALVES] = 0x387fffff - 1, /* of 2^-14, less 1 */
-#define L4(i, n) n * (i), n * (i) + n, n * (i) + 2 * n, n * (i) + 3 * n
-#define L32(n) L4(0, n), L4(4, n), L4(8, n), L4(12, n), L4(16, n), L4(20, n), \
-	L4(24, n), L4(28, n)
-	[SOFT_NATIVE_LINE] = L32(4), L32(8), L32(16), L32(32),
-#undef L32
-#undef L4
-	[SOFT_NATIVE_BLOCKS] = 0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11,
-	15,
-	[SOFT_NATIVE_APART] = 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26,
-	28, 30, 1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31,
-	[SOFT_NATIVE_MIXED] = 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22,
-	7, 23, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31,
+#define K(name, value) value,
+#define Q(name, value) (uint32_t)(value), (uint32_t)((value) >> 32),
+#define F(name, ...) __VA_ARGS__,
+#include "kfd/soft/exec/fast/constants.def"
+#undef F
+#undef Q
+#undef K
 };
 
 /* --------------------------------------------------------------- pages ---- */
@@ -115,7 +101,7 @@ static void add_native(struct buf *out, size_t code,
 /* A run, and a microop before it and wherever it is entered. */
 static void add_run(struct soft_code_cache *c, struct buf *out,
 		    struct buf *code, struct soft_microop *m, size_t n,
-		    const uint8_t *temp)
+		    const uint8_t *temp, uint32_t mode)
 {
 	const struct soft_native_entry *e, *end;
 	struct buf entries = { 0 };
@@ -124,7 +110,7 @@ static void add_run(struct soft_code_cache *c, struct buf *out,
 		if (soft_native_moves(&m[i]))
 			m[i].mask_out = c->n_lines++ % SOFT_LINES;
 	add_native(out, code->len, m);
-	soft_native_emit(c, code, temp, m, n, &entries);
+	soft_native_emit(c, code, temp, m, n, mode, &entries);
 	e = (const struct soft_native_entry *)(const void *)entries.data;
 	end = e + entries.len / sizeof(*e);
 	for (size_t i = 0; i < n; i++) {
@@ -137,13 +123,13 @@ static void add_run(struct soft_code_cache *c, struct buf *out,
 
 static void add_runs(struct soft_code_cache *c, struct buf *out,
 		     struct buf *code, struct soft_microop *m, size_t n,
-		     const uint8_t *temp)
+		     const uint8_t *temp, uint32_t mode)
 {
 	for (size_t i = 0; i < n;) {
-		size_t run = soft_native_count(m + i, n - i);
+		size_t run = soft_native_count(m + i, n - i, mode);
 
 		if (run >= SOFT_NATIVE_LEAST)
-			add_run(c, out, code, m + i, run, temp);
+			add_run(c, out, code, m + i, run, temp, mode);
 		else
 			buf_add(out, m + i, (run ? run : 1) * sizeof(*m));
 		i += run ? run : 1;
@@ -152,7 +138,7 @@ static void add_runs(struct soft_code_cache *c, struct buf *out,
 
 struct soft_microop *soft_native_fuse(struct soft_code_cache *c,
 				      struct soft_microop *m, size_t n,
-				      const uint8_t *temp)
+				      const uint8_t *temp, uint32_t mode)
 {
 	struct buf out = { 0 }, code = { 0 };
 	struct soft_microop *all;
@@ -160,7 +146,7 @@ struct soft_microop *soft_native_fuse(struct soft_code_cache *c,
 
 	if (c->most == SOFT_HOST_CODE && soft_simd() == &soft_simd_v4) {
 		buf_add(&code, constant, sizeof(constant));
-		add_runs(c, &out, &code, m, n, temp);
+		add_runs(c, &out, &code, m, n, temp, mode);
 	}
 	if (out.len > n * sizeof(*m)) {
 		at = add_code(&c->native, &code);

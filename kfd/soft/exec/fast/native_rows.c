@@ -4,6 +4,7 @@
 #include <stddef.h>
 
 #include "kfd/soft/exec/fast/native.h"
+#include "kfd/soft/exec/valu_mods.h"
 
 /* ---------------------------------------------------------------- rows ---- */
 
@@ -14,28 +15,30 @@ enum check {
 
 /* What a step names: vregs, then constants. */
 enum name {
-	A, B, C, T, U, V, K_FIRST, K_31 = K_FIRST + SOFT_NATIVE_31,
-	K_24_BITS = K_FIRST + SOFT_NATIVE_24_BITS,
-	K_ONES = K_FIRST + SOFT_NATIVE_ONES, K_SIGN = K_FIRST + SOFT_NATIVE_SIGN,
-	K_REST = K_FIRST + SOFT_NATIVE_REST,
-	K_TIE_BITS = K_FIRST + SOFT_NATIVE_TIE_BITS,
-	K_TIE = K_FIRST + SOFT_NATIVE_TIE,
-	K_BELOW_HALVES = K_FIRST + SOFT_NATIVE_BELOW_HALVES,
+	A, B, C, T, U, V, W, X, Y, Z, K_FIRST,
+#define K(name, value) K_##name = K_FIRST + SOFT_NATIVE_##name,
+#define Q(name, value) K(name, value)
+#define F(name, ...)   K(name, )
+#include "kfd/soft/exec/fast/constants.def"
+#undef F
+#undef Q
+#undef K
 };
 
 enum mask { IN = 1, M, N };
 
-enum step_kind { END, PLAIN, MASKED, MAKES, MAKES_IN, JOINS };
+enum step_kind { END, PLAIN, MASKED, WHERE_N, FINDS, ODD_LANES, ODD_PARTS, MAKES,
+		 MAKES_IN, JOINS };
 
 struct step {
-	uint8_t kind, op, d, s1, s2, imm;
+	uint8_t kind, op, d, s1;
+	uint16_t s2;
+	uint8_t imm;
 };
-
-#define MOST_STEPS 11
 
 struct row {
 	enum check check;
-	struct step step[MOST_STEPS + 1]; /* END is the last one */
+	const struct step *step; /* END is the last one */
 };
 
 #define NAN		       NAN_RESULT
@@ -44,32 +47,29 @@ struct row {
 #define OP1I(op, d, s, imm)    DOI(op, d, 0, s, imm)
 #define DOI(op, d, s1, s2, imm) { PLAIN, SOFT_HOST_##op, d, s1, s2, imm },
 #define IF_IN(op, d, s1, s2)   { MASKED, SOFT_HOST_##op, d, s1, s2, 0 },
+#define IF_N(op, d, s1, s2)    { WHERE_N, SOFT_HOST_##op, d, s1, s2, 0 },
+#define FIND(op, s1, s2, imm)  { FINDS, SOFT_HOST_##op, N, s1, s2, imm },
+#define ODD(op, s1, s2, imm)   { ODD_LANES, SOFT_HOST_##op, N, s1, s2, imm },
+#define ODD_ANY(op, s1, s2, imm) \
+	{ ODD_PARTS, SOFT_HOST_##op, N, s1, s2, imm },
 #define TEST(op, m, s1, s2, relation) \
 	{ MAKES, SOFT_HOST_##op, m, s1, s2, relation },
 #define TEST_IN(op, m, s1, s2, relation) \
 	{ MAKES_IN, SOFT_HOST_##op, m, s1, s2, relation },
 #define EITHER(m, n) { JOINS, 0, m, m, n, 0 },
+#define STEPS(...)   (const struct step[]){ __VA_ARGS__ { END, 0, 0, 0, 0, 0 } }
 
 static const struct row rows[ISA_OP_COUNT] = {
-#define N(name, check, ...) [ISA_##name] = { check, { __VA_ARGS__ } },
+#define N(name, check, ...) [ISA_##name] = { check, STEPS(__VA_ARGS__) },
 #include "kfd/soft/exec/fast/native.def"
 #undef N
 };
 
-/* The signs of floats, which an instruction's modifiers change. */
-static const struct row sign_rows[] = {
-	[ISA_M_NEG] = { NONE, { DO(XORD, T, B, K_SIGN) } },
-	[ISA_M_ABS] = { NONE, { DO(ANDD, T, B, K_REST) } },
-	[ISA_M_NEG | ISA_M_ABS] = { NONE, { DO(ORD, T, B, K_SIGN) } },
-};
-
-/* A row of a microop that spreads an SGPR has no steps. */
-static const struct row spread_row = { NONE, { { END, 0, 0, 0, 0, 0 } } };
-
 static bool has_name(const struct row *r, enum name v)
 {
 	for (const struct step *s = r->step; s->kind; s++)
-		if (s->kind != JOINS && (s->s1 == v || s->s2 == v))
+		if (s->kind != JOINS &&
+		    (s->s1 == v || s->s2 == v || (v > V && s->d == v)))
 			return true;
 	return false;
 }
@@ -77,16 +77,24 @@ static bool has_name(const struct row *r, enum name v)
 static bool has_result(const struct row *r)
 {
 	for (const struct step *s = r->step; s->kind; s++)
-		if (s->kind <= MASKED && s->d == T)
+		if (s->kind <= WHERE_N && s->d == T)
 			return true;
 	return false;
 }
 
-static bool uses_mask(const struct row *r, enum step_kind first,
-		      enum step_kind last)
+static bool has_kind(const struct row *r, enum step_kind first,
+		     enum step_kind last)
 {
 	for (const struct step *s = r->step; s->kind; s++)
 		if (s->kind >= first && s->kind <= last)
+			return true;
+	return false;
+}
+
+static bool has_float(const struct row *r)
+{
+	for (const struct step *s = r->step; s->kind; s++)
+		if (s->kind != JOINS && soft_host_is_float(s->op))
 			return true;
 	return false;
 }
@@ -96,122 +104,98 @@ static bool is_half(const struct row *r)
 	return r->check >= HALF_NAN;
 }
 
-/* A microop of any row, which does no more than this one. */
-static bool is_plain(const struct soft_microop *m, const struct row *r)
+/* ----------------------------------------------------- results of floats ---- */
+
+static const struct isa_operand *result_of(const struct soft_microop *m)
+{
+	const struct isa_inst *in = &m->u->in;
+
+	return &in->opnd[m->part == SOFT_PART_Y ? in->n_opnd_x : 0];
+}
+
+static const struct soft_lane_op *lane_op(const struct soft_microop *m)
+{
+	const struct isa_inst *in = &m->u->in;
+
+	return &soft_simd_v4.ops[m->part == SOFT_PART_Y ? in->op_y : in->op];
+}
+
+static bool is_finished(const struct soft_microop *m)
 {
 	const struct soft_row_microops *f = soft_simd_v4.row;
 
-	return m->fn == (is_half(r) ? f->row16 : f->row) &&
-	       !m->u->in.f[ISA_F_CLAMP] && !uses_mask(r, MAKES, JOINS);
+	return m->fn == f->row_finish || m->fn == f->row16_finish;
 }
 
-/* The row of a microop, NULL: none. */
-static const struct row *find_row(const struct soft_microop *m)
+/* Do f32 denormals become zeros, before and after? */
+static bool flushes(const struct soft_microop *m, uint32_t mode)
 {
-	const struct soft_simd *simd = &soft_simd_v4;
+	const struct soft_lane_op *op = lane_op(m);
+
+	return m->fn == op->flush ||
+	       (is_finished(m) && op->flush && !(mode & SOFT_MODE_DENORM_F32));
+}
+
+/* Is it all the same, as the sources have no denormals? */
+static bool is_flushed(const struct soft_microop *m, uint32_t mode)
+{
+	return is_finished(m) && lane_op(m)->flags & SOFT_V_KEEP_OUT &&
+	       !(mode & SOFT_MODE_DENORM_F32);
+}
+
+/* Is a clamp at most what is to be done with the result, and flushing? */
+static bool finish_is_clamp(const struct soft_microop *m, uint32_t mode)
+{
+	const struct soft_lane_op *op = lane_op(m);
+	const bool flush = mods_flush(result_of(m)->type,
+				      soft_row_mode(op, mode), true);
+
+	if (m->u->in.f[ISA_F_OMOD] && (flush || op->flags & SOFT_V_OMOD))
+		return false;
+	return !flush || op->flags & (SOFT_V_KEEP | SOFT_V_KEEP_OUT) ||
+	       flushes(m, mode);
+}
+
+/* A microop of any row, which does no more than this one. */
+static bool is_plain(const struct soft_microop *m, const struct row *r,
+		     uint32_t mode)
+{
+	const struct soft_row_microops *f = soft_simd_v4.row;
+
+	if (has_kind(r, MAKES, JOINS))
+		return false;
+	if (is_finished(m))
+		return (m->fn == f->row16_finish) == is_half(r) &&
+		       finish_is_clamp(m, mode);
+	return m->fn == (is_half(r) ? f->row16 : f->row) &&
+	       !m->u->in.f[ISA_F_CLAMP];
+}
+
+/* The row of a microop that is no preparation, NULL: none. */
+static const struct row *find_row(const struct soft_microop *m, uint32_t mode)
+{
 	const struct isa_inst *in = &m->u->in;
 	uint16_t op = m->part == SOFT_PART_Y ? in->op_y : in->op;
+	const struct row *r = &rows[op];
 
-	if (m->fn == simd->row->spread)
-		return &spread_row;
-	if (m->fn == simd->row->signs)
-		return &sign_rows[m->imm];
-	if (!rows[op].step[0].kind)
+	if (!r->step)
 		return NULL;
-	return m->fn == simd->ops[op].microop || is_plain(m, &rows[op]) ?
-		       &rows[op] :
+	return m->fn == soft_simd_v4.ops[op].microop ||
+			       m->fn == soft_simd_v4.ops[op].flush ||
+			       is_plain(m, r, mode) ?
+		       r :
 		       NULL;
 }
 
-bool soft_native_is_preparation(const struct soft_microop *m)
+bool soft_native_is_row(const struct soft_microop *m, uint32_t mode)
 {
-	return m->fn == soft_simd_v4.row->spread ||
-	       m->fn == soft_simd_v4.row->signs;
+	return soft_native_is_prepared(m) || find_row(m, mode);
 }
 
-bool soft_native_is_row(const struct soft_microop *m)
+bool soft_native_makes_mask(const struct soft_microop *m, uint32_t mode)
 {
-	return find_row(m);
-}
-
-bool soft_native_makes_mask(const struct soft_microop *m)
-{
-	return uses_mask(find_row(m), MAKES, JOINS);
-}
-
-/* ----------------------------------------------------------- registers ---- */
-
-struct soft_host_mem soft_native_half(struct soft_host_mem vreg, int i)
-{
-	vreg.offset += i * (int32_t)SOFT_VREG_BYTES / 2;
-	return vreg;
-}
-
-struct soft_host_mem soft_native_vreg(const struct soft_native_run *r, int base,
-				      uintptr_t at)
-{
-	if (base == SOFT_BASE_ABSOLUTE)
-		return (struct soft_host_mem){
-			SOFT_R8, (int32_t)(at - (uintptr_t)r->temp) };
-	return (struct soft_host_mem){ base ? SOFT_R9 : SOFT_RAX, (int32_t)at };
-}
-
-static int find_pair(const struct soft_native_run *r, struct soft_host_mem vreg)
-{
-	for (int i = 0; i < SOFT_NATIVE_PAIRS; i++)
-		if (r->pair[i].used && r->pair[i].vreg.base == vreg.base &&
-		    r->pair[i].vreg.offset == vreg.offset)
-			return i;
-	return SOFT_NOWHERE;
-}
-
-/* One that holds nothing, or what was not needed for longest. */
-int soft_native_take(struct soft_native_run *r)
-{
-	int best = 0;
-
-	for (int i = 0; i < SOFT_NATIVE_PAIRS; i++)
-		if (r->pair[i].last < r->pair[best].last)
-			best = i;
-	r->pair[best].used = false;
-	r->pair[best].last = r->now;
-	return best;
-}
-
-void soft_native_hold(struct soft_native_run *r, int pair,
-		      struct soft_host_mem vreg)
-{
-	int old = find_pair(r, vreg);
-
-	if (old != SOFT_NOWHERE)
-		r->pair[old].used = false;
-	r->pair[pair].vreg = vreg;
-	r->pair[pair].used = true;
-	r->pair[pair].last = r->now;
-}
-
-int soft_native_load(struct soft_native_run *r, struct soft_host_mem vreg)
-{
-	int pair = find_pair(r, vreg);
-
-	if (pair != SOFT_NOWHERE) {
-		r->pair[pair].last = r->now;
-		return pair;
-	}
-	pair = soft_native_take(r);
-	for (int i = 0; i < 2; i++)
-		soft_host_op_mem(r->code, SOFT_HOST_MOVD, 2 * pair + i, 0, 0,
-				 soft_native_half(vreg, i), false, 0);
-	soft_native_hold(r, pair, vreg);
-	return pair;
-}
-
-void soft_native_store(struct soft_native_run *r, int pair,
-		       struct soft_host_mem vreg)
-{
-	for (int i = 0; i < 2; i++)
-		soft_host_op_mem(r->code, SOFT_HOST_STORED, 2 * pair + i, 0, 0,
-				 soft_native_half(vreg, i), false, 0);
+	return !soft_native_is_preparation(m) &&
+	       has_kind(find_row(m, mode), MAKES, JOINS);
 }
 
 /* --------------------------------------------------------------- steps ---- */
@@ -221,14 +205,48 @@ struct names {
 	int pair[K_FIRST];
 };
 
-static void emit_step(struct soft_native_run *r, const struct step *s,
-		      const struct names *n, int i)
+/* In use by rows that make no mask M: where something is odd, and one more. */
+#define K_ODD	   SOFT_K_M
+#define K_ODD_MORE (SOFT_K_M + 1)
+
+/* The mask that a step writes. */
+static int step_mask(const struct step *s, int i, bool first_odd)
 {
-	int k = s->kind == MASKED || s->kind == MAKES_IN ? SOFT_K_IN + i : 0;
-	int d = s->kind < MAKES ? 2 * n->pair[s->d] + i :
-		s->d == M	? SOFT_K_M + i :
-				  SOFT_K_N;
-	int s1 = 2 * n->pair[s->s1] + i;
+	switch (s->kind) {
+	case ODD_LANES:
+	case ODD_PARTS:
+		return first_odd ? K_ODD : K_ODD_MORE;
+	case FINDS:
+		return SOFT_K_N;
+	default:
+		return s->d == M ? SOFT_K_M + i : SOFT_K_N;
+	}
+}
+
+/* And the one of lanes for which it is. */
+static int step_lanes(const struct soft_native_run *r, const struct step *s,
+		      int i)
+{
+	switch (s->kind) {
+	case MASKED:
+	case MAKES_IN:
+		return SOFT_K_IN + i;
+	case WHERE_N:
+		return SOFT_K_N;
+	case ODD_LANES:
+		return r->masked ? SOFT_K_EXEC + i : 0;
+	default:
+		return 0;
+	}
+}
+
+/* On lanes 16 i and up. */
+static void emit_step(struct soft_native_run *r, const struct step *s,
+		      const struct names *n, int i, bool first_odd)
+{
+	int k = step_lanes(r, s, i), s1 = 2 * n->pair[s->s1] + i;
+	int d = s->kind <= WHERE_N ? 2 * n->pair[s->d] + i :
+				     step_mask(s, i, first_odd);
 
 	if (s->kind == JOINS)
 		soft_host_kor(r->code, SOFT_K_M + i, SOFT_K_M + i, SOFT_K_N);
@@ -236,23 +254,34 @@ static void emit_step(struct soft_native_run *r, const struct step *s,
 		soft_host_op_mem(
 			r->code, s->op, d, k, s1,
 			soft_native_at(s->s2 - K_FIRST),
-			s->op != SOFT_HOST_BROADCASTD, s->imm);
+			s->op != SOFT_HOST_BROADCASTD &&
+				soft_native_is_spread(s->s2 - K_FIRST), s->imm);
 	else
 		soft_host_op(r->code, s->op, d, k, s1, 2 * n->pair[s->s2] + i,
 			     s->imm);
+	if (d == K_ODD_MORE && (s->kind == ODD_LANES || s->kind == ODD_PARTS))
+		soft_host_kor(r->code, K_ODD, K_ODD, K_ODD_MORE);
+}
+
+/* All of them; leaves where one finds something odd. */
+static void emit_steps(struct soft_native_run *r, const struct step *step,
+		       const struct names *n, size_t skip)
+{
+	bool odd = false;
+
+	for (int i = 0; i < 2; i++)
+		for (const struct step *s = step; s->kind; s++) {
+			emit_step(r, s, n, i, !odd);
+			odd |= s->kind == ODD_LANES || s->kind == ODD_PARTS;
+		}
+	if (odd)
+		soft_native_bail(r, soft_host_jump_mask(r->code, K_ODD), skip);
 }
 
 /* Bit of lanes where a relation holds between zmm a and zmm b: to `k`. */
 static void emit_unordered(struct soft_native_run *r, int k, int a, int b, int exec)
 {
 	soft_host_op(r->code, SOFT_HOST_CMPPS, k, exec, a, b, 3);
-}
-
-void soft_native_bail(struct soft_native_run *r, size_t jump, size_t skip)
-{
-	struct soft_native_bail b = { jump, skip };
-
-	buf_add(&r->bail, &b, sizeof(b));
 }
 
 /* Leave if there is a NaN in lanes that execute: of vregs a and b. */
@@ -294,27 +323,14 @@ static void check_value(struct soft_native_run *r, int t, enum name value, size_
 /* Leave where pair U was rounded to what a tie of halves is, or is tiny. */
 static void check_double_rounding(struct soft_native_run *r, size_t skip)
 {
-	const struct step tie[] = { DO(ANDD, V, U, K_TIE_BITS) };
-	const struct step size[] = { DO(ANDD, V, U, K_REST)
-					     DO(ADDD, V, V, K_ONES) };
+	static const struct step step[] = {
+		DO(ANDD, V, U, K_TIE_BITS) ODD(CMPD, V, K_TIE, 0)
+		DO(ANDD, V, U, K_REST) DO(ADDD, V, V, K_ONES)
+		ODD(CMPUD, V, K_BELOW_HALVES, 2) { END, 0, 0, 0, 0, 0 }
+	};
 	const struct names n = { { [U] = SOFT_PAIR_U, [V] = SOFT_PAIR_V } };
 
-	for (int i = 0; i < 2; i++) {
-		const int v = 2 * SOFT_PAIR_V + i;
-		const int exec = r->masked ? SOFT_K_EXEC + i : 0;
-
-		emit_step(r, &tie[0], &n, i);
-		soft_host_op_mem(r->code, SOFT_HOST_CMPD, SOFT_K_N, exec, v,
-				 soft_native_at(SOFT_NATIVE_TIE), true, 0);
-		emit_step(r, &size[0], &n, i);
-		emit_step(r, &size[1], &n, i);
-		soft_host_op_mem(r->code, SOFT_HOST_CMPUD, SOFT_K_OTHER, exec,
-				 v, soft_native_at(SOFT_NATIVE_BELOW_HALVES),
-				 true, 2);
-		soft_host_kor(r->code, SOFT_K_N, SOFT_K_N, SOFT_K_OTHER);
-		soft_native_bail(r, soft_host_jump_mask(r->code, SOFT_K_N),
-				 skip);
-	}
+	emit_steps(r, step, &n, skip);
 }
 
 static void emit_check(struct soft_native_run *r, const struct row *row,
@@ -394,39 +410,60 @@ static void put_result(struct soft_native_run *r, int t, struct soft_host_mem vr
 	soft_native_hold(r, t, vreg);
 }
 
-static void load_sources(struct soft_native_run *r, const struct soft_microop *m,
-			 const struct row *row, struct names *n)
+/* A source where all lanes are looked at, though some do not execute: zeros. */
+static int load_active(struct soft_native_run *r, int pair)
+{
+	const int t = soft_native_take(r);
+
+	for (int i = 0; i < 2; i++) {
+		const int z = 2 * t + i;
+
+		soft_host_op(r->code, SOFT_HOST_XORD, z, 0, z, z, 0);
+		soft_host_op(r->code, SOFT_HOST_MOVD, z, SOFT_K_EXEC + i, 0,
+			     2 * pair + i, 0);
+	}
+	return t;
+}
+
+static void name_pairs(struct soft_native_run *r, const struct soft_microop *m,
+		       const struct row *row, struct names *n)
 {
 	const uintptr_t at[] = { m->a, m->b, m->c };
 	const uint8_t base[] = { m->ka, m->kb, m->kc };
+	const bool all = r->masked && has_kind(row, ODD_PARTS, ODD_PARTS);
 
-	for (int i = A; i <= C; i++)
-		n->pair[i] =
-			has_name(row, i) ?
-				soft_native_load(r, soft_native_vreg(r, base[i], at[i])) :
-				0;
+	for (int i = A; i <= C; i++) {
+		if (!has_name(row, i))
+			continue;
+		n->pair[i] = soft_native_load(
+			r, soft_native_vreg(r, base[i], at[i]));
+		if (all)
+			n->pair[i] = load_active(r, n->pair[i]);
+	}
+	n->pair[T] = has_result(row) ? soft_native_take(r) : 0;
+	n->pair[U] = SOFT_PAIR_U;
+	n->pair[V] = SOFT_PAIR_V;
+	for (int i = W; i < K_FIRST; i++)
+		if (has_name(row, i))
+			n->pair[i] = soft_native_take(r);
 }
 
-/* SGPR imm, or the vreg of b with other signs, to the temporary at a. */
-static void emit_preparation(struct soft_native_run *r,
-			     const struct soft_microop *m,
-			     const struct row *row)
+/* T, which is no NaN, to [+0, 1]: its order is that of integers. */
+static void emit_clamp(struct soft_native_run *r, const struct soft_microop *m,
+		       const struct names *n)
 {
-	struct soft_host_mem to = soft_native_vreg(r, SOFT_BASE_ABSOLUTE, m->a);
-	struct names n = { { 0 } };
+	static const struct step full[] = {
+		DO(MAXSD, T, T, K_0) DO(MINSD, T, T, K_1F)
+		{ END, 0, 0, 0, 0, 0 }
+	};
+	static const struct step half[] = {
+		DO(XORD, U, U, U) DO(MAXSW, T, T, U)
+		OP1(BROADCASTD, U, K_1F16) DO(MINSW, T, T, U)
+		{ END, 0, 0, 0, 0, 0 }
+	};
+	const int bits = isa_type_info(result_of(m)->type)->bits;
 
-	if (row != &spread_row)
-		n.pair[B] = soft_native_load(r, soft_native_vreg(r, m->kb, m->b));
-	n.pair[T] = soft_native_take(r);
-	for (int i = 0; i < 2; i++)
-		if (row == &spread_row)
-			soft_host_op_mem(r->code, SOFT_HOST_BROADCASTD,
-					 2 * n.pair[T] + i, 0, 0,
-					 soft_host_sgpr((int)m->imm), false, 0);
-		else
-			emit_step(r, row->step, &n, i);
-	soft_native_store(r, n.pair[T], to);
-	soft_native_hold(r, n.pair[T], to);
+	emit_steps(r, bits == 16 ? half : full, n, 0);
 }
 
 static struct soft_host_mem mode_at(void)
@@ -453,6 +490,16 @@ static void merge_half(struct soft_native_run *r, int t,
 	}
 }
 
+/* FP16_OVFL changes what halves become. */
+static void require_plain16(struct soft_native_run *r, size_t skip)
+{
+	if (!r->plain16)
+		soft_native_bail(r, soft_host_jump_bits(r->code, mode_at(),
+							SOFT_MODE_FP16_OVFL),
+				 skip);
+	r->plain16 = true;
+}
+
 /* `skip`: where the microop is, counted from the run's. */
 static void emit_row(struct soft_native_run *r, const struct soft_microop *m,
 		     const struct row *row, size_t skip)
@@ -460,27 +507,24 @@ static void emit_row(struct soft_native_run *r, const struct soft_microop *m,
 	bool result = has_result(row);
 	struct names n = { { 0 } };
 
-	if (is_half(row) && !r->plain16) {
-		soft_native_bail(r, soft_host_jump_bits(
-					    r->code, mode_at(),
-					    SOFT_MODE_FP16_OVFL), skip);
-		r->plain16 = true;
-	}
+	if (is_half(row))
+		require_plain16(r, skip);
+	if (flushes(m, r->mode))
+		soft_native_flush(r, true);
+	else if (has_float(row) && !is_flushed(m, r->mode))
+		soft_native_flush(r, false);
 	soft_native_exec(r, m->half);
-	load_sources(r, m, row, &n);
-	if (uses_mask(row, MASKED, MASKED) || uses_mask(row, MAKES_IN, MAKES_IN))
+	name_pairs(r, m, row, &n);
+	if (has_kind(row, MASKED, MASKED) || has_kind(row, MAKES_IN, MAKES_IN))
 		load_mask(r->code, SOFT_K_IN, m->mask_in);
-	n.pair[T] = result ? soft_native_take(r) : 0;
-	n.pair[U] = SOFT_PAIR_U;
-	n.pair[V] = SOFT_PAIR_V;
-	for (int i = 0; i < 2; i++)
-		for (const struct step *s = row->step; s->kind; s++)
-			emit_step(r, s, &n, i);
+	emit_steps(r, row->step, &n, skip);
 	emit_check(r, row, &n, skip);
+	if (is_finished(m) && m->u->in.f[ISA_F_CLAMP])
+		emit_clamp(r, m, &n);
 	if (is_half(row))
 		merge_half(r, n.pair[T], soft_native_vreg(r, m->half, m->d),
 			   m->imm);
-	if (uses_mask(row, MAKES, JOINS)) {
+	if (has_kind(row, MAKES, JOINS)) {
 		soft_host_kunpack(r->code, SOFT_K_M, SOFT_K_M + 1,
 				  SOFT_K_M);
 		soft_host_store_mask(r->code, soft_host_sgpr(m->mask_out), SOFT_K_M,
@@ -493,10 +537,8 @@ static void emit_row(struct soft_native_run *r, const struct soft_microop *m,
 void soft_native_row(struct soft_native_run *r, const struct soft_microop *m,
 		     size_t skip)
 {
-	const struct row *row = find_row(m);
-
 	if (soft_native_is_preparation(m))
-		emit_preparation(r, m, row);
+		soft_native_prepare(r, m);
 	else
-		emit_row(r, m, row, skip);
+		emit_row(r, m, find_row(m, r->mode), skip);
 }

@@ -1,6 +1,8 @@
 /*
  * kfd/soft/exec/fast/native_runs.c - runs of microops as functions of the host.
  */
+#include <stddef.h>
+
 #include "kfd/soft/exec/fast/native.h"
 
 #define ALL_LANES UINT32_MAX
@@ -16,8 +18,7 @@ static bool writes_exec(const struct soft_microop *m)
 /* Those whose lanes EXEC chooses. */
 static bool obeys_exec(const struct soft_microop *m)
 {
-	return !(soft_native_is_row(m) && soft_native_is_preparation(m)) &&
-	       !soft_native_is_scalar(m);
+	return !soft_native_is_preparation(m) && !soft_native_is_scalar(m);
 }
 
 /* ----------------------------------------------------------------- DPP ---- */
@@ -41,13 +42,14 @@ static uint32_t dpp_lanes(const struct soft_microop *m)
 }
 
 /* Microops of an instruction that begins with DPP; 0: one has no code. */
-static size_t count_dpp(const struct soft_microop *m, size_t n)
+static size_t count_dpp(const struct soft_microop *m, size_t n, uint32_t mode)
 {
 	for (size_t i = 1; i < n; i++) {
 		if (is_dpp_end(&m[i]))
 			return i + 1;
-		if (!soft_native_is_row(&m[i]) ||
-		    (dpp_lanes(m) != ALL_LANES && soft_native_makes_mask(&m[i])))
+		if (!soft_native_is_row(&m[i], mode) ||
+		    (dpp_lanes(m) != ALL_LANES &&
+		     soft_native_makes_mask(&m[i], mode)))
 			return 0;
 	}
 	return 0;
@@ -90,20 +92,20 @@ static bool is_entered_behind(const struct soft_microop *m)
 	return soft_native_moves(m) || is_dpp_end(m);
 }
 
-size_t soft_native_count(const struct soft_microop *m, size_t n)
+size_t soft_native_count(const struct soft_microop *m, size_t n, uint32_t mode)
 {
 	size_t i = 0;
 
 	while (i < n) {
 		if (is_dpp(&m[i])) {
-			const size_t all = count_dpp(m + i, n - i);
+			const size_t all = count_dpp(m + i, n - i, mode);
 
 			if (!all)
 				break;
 			i += all;
 		} else if (soft_native_moves(&m[i]) ||
 			   soft_native_is_scalar(&m[i]) ||
-			   soft_native_is_row(&m[i])) {
+			   soft_native_is_row(&m[i], mode)) {
 			if (writes_exec(&m[i++]))
 				break;
 		} else {
@@ -111,6 +113,31 @@ size_t soft_native_count(const struct soft_microop *m, size_t n)
 		}
 	}
 	return i;
+}
+
+static void reset_mxcsr(struct soft_native_run *r)
+{
+	soft_host_mxcsr(r->code,
+			(struct soft_host_mem){
+				SOFT_RDI,
+				(int32_t)offsetof(struct soft_wave, mxcsr) });
+}
+
+void soft_native_flush(struct soft_native_run *r, bool flush)
+{
+	if (flush && !r->flush)
+		soft_host_mxcsr(r->code,
+				soft_native_at(SOFT_NATIVE_MXCSR_FLUSH));
+	if (!flush && r->flush)
+		reset_mxcsr(r);
+	r->flush = flush;
+}
+
+void soft_native_bail(struct soft_native_run *r, size_t jump, size_t skip)
+{
+	struct soft_native_bail b = { jump, skip, r->flush };
+
+	buf_add(&r->bail, &b, sizeof(b));
 }
 
 static void emit_microop(struct soft_native_run *r, const struct soft_microop *m,
@@ -123,6 +150,7 @@ static void emit_microop(struct soft_native_run *r, const struct soft_microop *m
 		r->first = 0;
 		r->masked = false;
 	} else if (soft_native_moves(m)) {
+		soft_native_flush(r, false);
 		soft_native_move(r, m, skip);
 	} else if (soft_native_is_scalar(m)) {
 		soft_native_scalar(r->code, m);
@@ -139,6 +167,7 @@ struct bodies {
 	const uint8_t *temp;
 	const struct soft_microop *m;
 	size_t n;
+	uint32_t mode;
 	struct soft_native_entry *entry; /* [n_entries] */
 	size_t n_entries;
 };
@@ -148,9 +177,12 @@ static void leave_all(struct soft_native_run *r, size_t n)
 	const struct soft_native_bail *b =
 		(const struct soft_native_bail *)(const void *)r->bail.data;
 
+	soft_native_flush(r, false);
 	soft_host_leave(r->code, n);
 	for (size_t i = 0; i < r->bail.len / sizeof(*b); i++) {
 		soft_host_here(r->code, b[i].jump);
+		if (b[i].flush)
+			reset_mxcsr(r);
 		soft_host_leave(r->code, b[i].skip);
 	}
 	buf_fini(&r->bail);
@@ -173,7 +205,8 @@ static bool is_for_all(const struct soft_microop *m)
 static void emit_body(const struct bodies *b, bool masked)
 {
 	struct soft_native_run r = { .cache = b->cache, .code = b->code,
-				     .temp = b->temp, .masked = masked,
+				     .temp = b->temp, .mode = b->mode,
+				     .masked = masked,
 				     .half = SOFT_NOWHERE };
 	struct soft_native_entry *e = b->entry;
 
@@ -181,14 +214,16 @@ static void emit_body(const struct bodies *b, bool masked)
 		const size_t skip = 1 + i + (size_t)(e - b->entry);
 
 		if (masked && is_for_all(&b->m[i])) {
+			soft_native_flush(&r, false);
 			soft_host_leave(r.code, skip);
 			if (is_dpp(&b->m[i]))
-				i += count_dpp(b->m + i, b->n - i) - 1;
+				i += count_dpp(b->m + i, b->n - i, b->mode) - 1;
 		} else {
 			emit_microop(&r, &b->m[i], skip);
 		}
 		if (!is_entered_behind(&b->m[i]) || i + 1 == b->n)
 			continue;
+		soft_native_flush(&r, false);
 		e->label[masked] = b->code->len;
 		r.plain16 = false;
 		if (masked)
@@ -279,10 +314,10 @@ static struct soft_native_entry *add_entries(struct buf *entries,
 
 void soft_native_emit(struct soft_code_cache *c, struct buf *code,
 		      const uint8_t *temp, const struct soft_microop *m,
-		      size_t n, struct buf *entries)
+		      size_t n, uint32_t mode, struct buf *entries)
 {
 	struct bodies b = { .cache = c, .code = code, .temp = temp, .m = m,
-			    .n = n };
+			    .n = n, .mode = mode };
 	bool half[2] = { false, false };
 	size_t jump[2] = { 0, 0 }, before = entries->len;
 

@@ -188,7 +188,7 @@ void soft_superblock_translate(struct soft_code_cache *c, struct soft_node *n,
 	n_microops = t.microops.len / sizeof(*m);
 	for (size_t i = 0; i < n_microops; i++)
 		m[i].left = (uint16_t)(t.n_insts - m[i].left);
-	b->microop = soft_native_fuse(c, m, n_microops, t.temp);
+	b->microop = soft_native_fuse(c, m, n_microops, t.temp, t.mode);
 	buf_fini(&t.microops);
 	b->older = c->fast;
 	c->fast = b;

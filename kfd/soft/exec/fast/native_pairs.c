@@ -1,0 +1,79 @@
+/*
+ * kfd/soft/exec/fast/native_pairs.c - what zmm registers hold while a run is
+ * made.
+ */
+#include "kfd/soft/exec/fast/native.h"
+
+struct soft_host_mem soft_native_half(struct soft_host_mem vreg, int i)
+{
+	vreg.offset += i * (int32_t)SOFT_VREG_BYTES / 2;
+	return vreg;
+}
+
+struct soft_host_mem soft_native_vreg(const struct soft_native_run *r, int base,
+				      uintptr_t at)
+{
+	if (base == SOFT_BASE_ABSOLUTE)
+		return (struct soft_host_mem){
+			SOFT_R8, (int32_t)(at - (uintptr_t)r->temp)
+		};
+	return (struct soft_host_mem){ base ? SOFT_R9 : SOFT_RAX, (int32_t)at };
+}
+
+static int find_pair(const struct soft_native_run *r, struct soft_host_mem vreg)
+{
+	for (int i = 0; i < SOFT_NATIVE_PAIRS; i++)
+		if (r->pair[i].used && r->pair[i].vreg.base == vreg.base &&
+		    r->pair[i].vreg.offset == vreg.offset)
+			return i;
+	return SOFT_NOWHERE;
+}
+
+/* One that holds nothing, or what was not needed for longest. */
+int soft_native_take(struct soft_native_run *r)
+{
+	int best = 0;
+
+	for (int i = 0; i < SOFT_NATIVE_PAIRS; i++)
+		if (r->pair[i].last < r->pair[best].last)
+			best = i;
+	r->pair[best].used = false;
+	r->pair[best].last = r->now;
+	return best;
+}
+
+void soft_native_hold(struct soft_native_run *r, int pair,
+		      struct soft_host_mem vreg)
+{
+	int old = find_pair(r, vreg);
+
+	if (old != SOFT_NOWHERE)
+		r->pair[old].used = false;
+	r->pair[pair].vreg = vreg;
+	r->pair[pair].used = true;
+	r->pair[pair].last = r->now;
+}
+
+int soft_native_load(struct soft_native_run *r, struct soft_host_mem vreg)
+{
+	int pair = find_pair(r, vreg);
+
+	if (pair != SOFT_NOWHERE) {
+		r->pair[pair].last = r->now;
+		return pair;
+	}
+	pair = soft_native_take(r);
+	for (int i = 0; i < 2; i++)
+		soft_host_op_mem(r->code, SOFT_HOST_MOVD, 2 * pair + i, 0, 0,
+				 soft_native_half(vreg, i), false, 0);
+	soft_native_hold(r, pair, vreg);
+	return pair;
+}
+
+void soft_native_store(struct soft_native_run *r, int pair,
+		       struct soft_host_mem vreg)
+{
+	for (int i = 0; i < 2; i++)
+		soft_host_op_mem(r->code, SOFT_HOST_STORED, 2 * pair + i, 0, 0,
+				 soft_native_half(vreg, i), false, 0);
+}

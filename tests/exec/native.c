@@ -1,0 +1,313 @@
+/*
+ * Instructions as code of the host (kfd/soft/exec/fast/native.def) give what
+ * their handlers give, bit for bit: each one listed here by itself, for special
+ * and random sources, all halves as the first one, in several MODEs, with all
+ * lanes and with some.  The same is asked of the microops for
+ * processors without AVX-512, and without AVX2.
+ *
+ * T0_SEED chooses other numbers, T0_SLOW=1 more of them.
+ */
+#include <stdio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "kfd/soft/exec/code.h"
+#include "kfd/soft/exec/fast/native.h"
+#include "tests/bench/machine.h"
+#include "tests/isa/gen.h"
+#include "tests/tap.h"
+
+enum {
+	SOURCES = 10, /* VGPRs from here on; v30 and up are results */
+	N_SOURCES = 6,
+	RESULTS = 30,
+	N_RESULTS = 4,
+	HOT = 2 * SOFT_HOT_AFTER,
+};
+
+/* MODE as compilers set it; f32 flushes; without IEEE, without DX10_CLAMP. */
+static const uint32_t modes[] = { 0x3f0, 0x3c0, 0x0f0, 0x1f0, 0x2c0, 0x3f0 };
+/* Some that native code leaves alone. */
+static const uint32_t odd_modes[] = { 0x330, 0x8003f0, 0x3d0, 0x3e0,
+				      0x3f5, 0x370,    0x3b0, 0x300 };
+
+struct inst {
+	const char *text;
+	bool microop; /* it has no host code */
+};
+
+static const struct inst insts[] = {
+	{ "v_add_f32_e64 v30, -v10, |v11| clamp", 0 },
+	{ "v_mul_f32_e64 v30, v10, v11 clamp", 0 },
+	{ "v_fma_f32 v30, -v10, v11, |v12| clamp", 0 },
+	{ "v_fma_f32 v30, v10, v11, v12 mul:2", 0 },
+	{ "v_max_f32_e64 v30, v10, -v11 clamp", 0 },
+	{ "v_min_f32_e64 v30, v10, v11", 0 },
+	{ "v_max3_f32 v30, v10, v11, v12 clamp", 0 },
+	{ "v_cvt_f32_f16_e64 v30, -v10 clamp", 0 },
+	{ "v_fmac_f32 v30, v10, v11", 0 },
+	{ "v_sub_f32 v30, v10, v11", 0 },
+	{ "v_rndne_f32 v30, v10", 0 },
+	{ "v_cmp_lt_f32 s12, v10, |v11|", 0 },
+	{ "v_add_f16_e64 v30, -v10, v11 clamp", 0 },
+	{ "v_mul_f16 v30, v10, v11", 0 },
+	{ "v_fma_f16 v30, v10, -v11, v12 clamp", 0 },
+	{ "v_fma_f16 v30, v10, v11, v12 op_sel:[1,0,1,1]", 0 },
+	{ "v_fmac_f16 v30, v10, v11", 0 },
+	{ "v_max_f16 v30, v10, v11", 0 },
+	{ "v_min_f16_e64 v30, v10, |v11| clamp", 0 },
+};
+
+/* ---------------------------------------------------------------- sources ----
+ */
+
+static uint32_t random_word(struct isa_gen_state *g)
+{
+	static const uint32_t special[] = {
+		0,	    0x80000000, 0x7f800000, 0xff800000, 0xffc00000,
+		0x7f800001, 0x3f800000, 0xbf800000, 0x00800000, 0x80800000,
+		0x007fffff, 1,		0x80000001, ~0u,	0x7c007c00,
+		0xfc00fc00, 0x7e013c00, 0x3c00fe01, 0x04000400, 0x84008400,
+		0x03ff8001, 0x7f7fffff, 0x7bff7bff, 0xfbfffbff, 0x80008000,
+		0x00008000, 0x3c003c00,
+	};
+
+	switch (gen_below(g, 8)) {
+	case 0:
+		return special[gen_below(g, ARRAY_SIZE(special))];
+	case 1:
+	case 2:
+		return 0x3c003c00 + (gen_u32(g) & 0x83ff83ff);
+	case 3:
+	case 4:
+		return (gen_u32(g) & 0x807fffff) +
+		       (110 + gen_below(g, 32)) * 0x800000;
+	case 5: /* halves of any size, but no NaN */
+		return gen_u32(g) & 0xbfffbfff;
+	}
+	return gen_u32(g);
+}
+
+/* Numbers only, so that host code goes on: of all sizes if `wide`. */
+static uint32_t random_number(struct isa_gen_state *g, bool halves, bool wide)
+{
+	const uint32_t u = gen_u32(g);
+
+	if (halves)
+		return wide ? u & 0xbfffbfff : (u & 0x8fff8fff) + 0x30003000;
+	return wide ? u & 0xbfffffff :
+		      (u & 0x807fffff) + (118 + gen_below(g, 18)) * 0x800000;
+}
+
+/*
+ * `round` counts; most have no NaN, and every sixteenth 32 of the 65,536
+ * halves, which it does not leave out.
+ */
+static void fill(struct isa_gen_state *g, uint32_t (*v)[SOFT_LANES], int round)
+{
+	const bool halves = round & 2, numbers = round % 4 < 3;
+
+	for (int r = 0; r < N_SOURCES; r++)
+		for (int i = 0; i < SOFT_LANES; i++)
+			v[SOURCES + r][i] =
+				numbers ? random_number(g, halves, round & 8) :
+					  random_word(g);
+	for (uint32_t i = 0; i < SOFT_LANES && round % 16 == 15; i++) {
+		const uint32_t h = ((uint32_t)round / 16 * SOFT_LANES + i) *
+				   0x9e37 % 0x10000;
+
+		v[SOURCES][i] = h | (h * 0x6b65 & 0xffff) << 16;
+	}
+	if (numbers && round % 8 == 5) /* one is special */
+		v[SOURCES + gen_below(g, N_SOURCES)][gen_below(g, SOFT_LANES)] =
+			random_word(g);
+	for (int r = 0; r < N_RESULTS; r++)
+		for (int i = 0; i < SOFT_LANES; i++)
+			v[RESULTS + r][i] = random_word(g);
+}
+
+/* ------------------------------------------------------------------- runs ----
+ */
+
+/* From the beginning, with registers as they are. */
+static void run(struct bench_machine *m, const struct soft_wave *as)
+{
+	struct soft_wave *w = &m->w;
+
+	memcpy(w->s, as->s, sizeof(w->s));
+	w->mode = as->mode;
+	w->scc = as->scc;
+	w->pc = CODE_VA;
+	w->state = SOFT_READY;
+	memset(&w->last, 0, sizeof(w->last));
+	while (w->state == SOFT_READY)
+		soft_wave_run(w, 4096);
+}
+
+static bool is_host_code(const struct bench_machine *m)
+{
+	const struct soft_superblock *b = m->group.code->fast;
+	const uintptr_t fn = b ? (uintptr_t)b->microop->fn : 0;
+
+	for (const struct soft_native *n = m->group.code->native; n;
+	     n = n->older)
+		if (fn - (uintptr_t)n->code < n->size_bytes)
+			return true;
+	return false;
+}
+
+static void load(struct bench_machine m[2], struct bench_code *code,
+		 const char *text)
+{
+	code->bytes = 0;
+	code->n_insts = 0;
+	bench_line(code, text);
+	bench_line(code, "v_mov_b32 v40, v30");
+	bench_line(code, "s_endpgm");
+	for (int k = 0; k < 2; k++)
+		bench_load(&m[k], code);
+}
+
+static void print_difference(const struct bench_machine m[2], const char *text,
+			     uint32_t mode, uint32_t exec)
+{
+	for (int r = RESULTS; r < RESULTS + N_RESULTS; r++)
+		for (int i = 0; i < LANES; i++) {
+			if (m[0].v[r][i] == m[1].v[r][i])
+				continue;
+			diag("%s: MODE %x, EXEC %x, v%d, lane %d: fast %08x, "
+			     "slow %08x of %08x %08x %08x",
+			     text, mode, exec, r, i, m[0].v[r][i], m[1].v[r][i],
+			     m[1].v[SOURCES][i], m[1].v[SOURCES + 1][i],
+			     m[1].v[SOURCES + 2][i]);
+			return;
+		}
+	for (int i = 0; i < 128; i++)
+		if (m[0].w.s[i] != m[1].w.s[i])
+			diag("%s: MODE %x, EXEC %x, s%d: fast %08x, slow %08x",
+			     text, mode, exec, i, m[0].w.s[i], m[1].w.s[i]);
+}
+
+/* One vector of sources by both; false: they differ. */
+static bool one(struct isa_gen_state *g, struct bench_machine m[2],
+		const char *text, uint32_t mode, int round)
+{
+	struct soft_wave as = { .mode = mode, .scc = round & 1 };
+	uint32_t saved[N_RESULTS][SOFT_LANES];
+
+	for (int i = 0; i < 106; i++)
+		as.s[i] = random_word(g);
+	as.s[ISA_R_EXEC_LO] = round % 3 ? ~0u :
+			      round % 5 ? gen_u32(g) :
+			      round % 2 ? 0xffff :
+					  0;
+	fill(g, m[0].v, round);
+	memcpy(m[1].v[SOURCES], m[0].v[SOURCES], sizeof(saved[0]) * N_SOURCES);
+	memcpy(m[1].v[RESULTS], m[0].v[RESULTS], sizeof(saved));
+	for (int k = 0; k < 2; k++)
+		run(&m[k], &as);
+	if (!memcmp(m[0].v[RESULTS], m[1].v[RESULTS], sizeof(saved)) &&
+	    !memcmp(m[0].w.s, m[1].w.s, sizeof(m[0].w.s)) &&
+	    m[0].w.scc == m[1].w.scc)
+		return true;
+	print_difference(m, text, mode, as.s[ISA_R_EXEC_LO]);
+	return false;
+}
+
+/* In one mode; *native: did it become host code? */
+static bool check_mode(struct isa_gen_state *g, struct bench_machine m[2],
+		       const struct inst *i, uint32_t mode, int rounds,
+		       bool *native)
+{
+	struct bench_code code;
+
+	load(m, &code, i->text);
+	for (int round = 0; round < HOT + rounds; round++)
+		if (!one(g, m, i->text, mode, round))
+			return false;
+	*native = is_host_code(&m[0]);
+	return true;
+}
+
+static bool check(struct isa_gen_state *g, struct bench_machine m[2],
+		  const struct inst *inst, bool *native)
+{
+	const int part = getenv("T0_SLOW") ? 1 : 4; /* of all halves */
+	const int rounds = 6000 / part;
+	bool any;
+
+	if (!check_mode(g, m, inst, modes[0], 16 * 0x10000 / SOFT_LANES / part,
+			native))
+		return false;
+	for (size_t i = 1; i < ARRAY_SIZE(modes); i++)
+		if (!check_mode(g, m, inst, modes[i], rounds, &any))
+			return false;
+	for (size_t i = 0; i < ARRAY_SIZE(odd_modes); i++)
+		if (!check_mode(g, m, inst, odd_modes[i], rounds / 8, &any))
+			return false;
+	return true;
+}
+
+/* ----------------------------------------------------------------- levels ----
+ */
+
+static void init(struct bench_machine m[2])
+{
+	for (int k = 0; k < 2; k++)
+		bench_machine_init(&m[k], 4096);
+	m[1].slow = true;
+}
+
+/* All of them by microops only, in a process that was told so. */
+static int run_level(const char *level, uint64_t seed)
+{
+	struct isa_gen_state g = { .seed = seed, .gen = ISA_GFX11 };
+	struct bench_machine m[2];
+	bool native;
+
+	setenv("T0_SOFT_SIMD", level, 1);
+	init(m);
+	for (size_t i = 0; i < ARRAY_SIZE(insts); i++)
+		for (size_t k = 0; k < 2; k++)
+			if (!check_mode(&g, m, &insts[i], modes[k], 1000,
+					&native))
+				return 1;
+	return 0;
+}
+
+static void test_level(const char *level, uint64_t seed)
+{
+	int status;
+	pid_t child = fork();
+
+	if (!child)
+		_exit(run_level(level, seed));
+	ok(child > 0 && waitpid(child, &status, 0) == child && !status,
+	   "microops of x86-64-%s give what handlers give", level);
+}
+
+int main(void)
+{
+	const char *seed = getenv("T0_SEED");
+	struct isa_gen_state g = { .seed = seed ? strtoull(seed, NULL, 0) :
+						  20261126,
+				   .gen = ISA_GFX11 };
+	struct bench_machine m[2];
+
+	diag("seed %llu", (unsigned long long)g.seed);
+	if (__builtin_cpu_supports("avx2"))
+		test_level("v3", g.seed);
+	test_level("v2", g.seed);
+	init(m);
+	for (size_t i = 0; i < ARRAY_SIZE(insts); i++) {
+		const struct inst *t = &insts[i];
+		bool native = false;
+
+		ok(check(&g, m, t, &native), "%s: as its handler", t->text);
+		if (soft_simd() == &soft_simd_v4 && !t->microop)
+			ok(native, "%s: is host code", t->text);
+	}
+	for (int k = 0; k < 2; k++)
+		bench_machine_fini(&m[k]);
+	return plan_done();
+}
