@@ -56,6 +56,19 @@ static const struct inst insts[] = {
 	{ "v_fmac_f16 v30, v10, v11", 0 },
 	{ "v_max_f16 v30, v10, v11", 0 },
 	{ "v_min_f16_e64 v30, v10, |v11| clamp", 0 },
+	{ "v_pk_add_f16 v30, v10, v11", 0 },
+	{ "v_pk_add_f16 v30, v10, v11 clamp", 0 },
+	{ "v_pk_add_f16 v30, v10, v11 op_sel:[1,0] op_sel_hi:[0,0] "
+	  "neg_lo:[1,0] neg_hi:[0,1]", 0 },
+	{ "v_pk_mul_f16 v30, v10, v11", 0 },
+	{ "v_pk_mul_f16 v30, v10, v11 op_sel:[1,1] op_sel_hi:[1,0] "
+	  "neg_lo:[1,1] neg_hi:[1,0] clamp", 0 },
+	{ "v_pk_fma_f16 v30, v10, v11, v12", 0 },
+	{ "v_pk_fma_f16 v30, v10, v11, v12 op_sel:[0,1,0] op_sel_hi:[1,1,0] "
+	  "neg_lo:[0,0,1] neg_hi:[0,0,1] clamp", 0 },
+	{ "v_pk_fmac_f16 v30, v10, v11", 0 },
+	{ "v_pk_min_f16 v30, v10, v11", 0 },
+	{ "v_pk_max_f16 v30, v10, v11 neg_lo:[1,0] neg_hi:[1,0] clamp", 0 },
 };
 
 /* ---------------------------------------------------------------- sources ----

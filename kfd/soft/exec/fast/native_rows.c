@@ -9,8 +9,8 @@
 /* ---------------------------------------------------------------- rows ---- */
 
 enum check {
-	NONE, NAN_RESULT, ORDERED, LEAST, MOST,
-	HALF_NAN, HALF_ORDERED, HALF_SUM, HALF_SOURCE,
+	NONE, NAN_RESULT, ORDERED, LEAST, MOST, PAIRS,
+	HALF, HALF_NAN, HALF_SOURCE,
 };
 
 /* What a step names: vregs, then constants. */
@@ -101,7 +101,7 @@ static bool has_float(const struct row *r)
 
 static bool is_half(const struct row *r)
 {
-	return r->check >= HALF_NAN;
+	return r->check >= HALF;
 }
 
 /* ----------------------------------------------------- results of floats ---- */
@@ -320,24 +320,13 @@ static void check_value(struct soft_native_run *r, int t, enum name value, size_
 	soft_native_bail(r, soft_host_jump_mask(r->code, SOFT_K_N), skip);
 }
 
-/* Leave where pair U was rounded to what a tie of halves is, or is tiny. */
-static void check_double_rounding(struct soft_native_run *r, size_t skip)
-{
-	static const struct step step[] = {
-		DO(ANDD, V, U, K_TIE_BITS) ODD(CMPD, V, K_TIE, 0)
-		DO(ANDD, V, U, K_REST) DO(ADDD, V, V, K_ONES)
-		ODD(CMPUD, V, K_BELOW_HALVES, 2) { END, 0, 0, 0, 0, 0 }
-	};
-	const struct names n = { { [U] = SOFT_PAIR_U, [V] = SOFT_PAIR_V } };
-
-	emit_steps(r, step, &n, skip);
-}
-
 static void emit_check(struct soft_native_run *r, const struct row *row,
 		       const struct names *n, size_t skip)
 {
 	switch (row->check) {
 	case NONE:
+	case PAIRS:
+	case HALF:
 		break;
 	case NAN_RESULT:
 		check_nan(r, n->pair[T], skip);
@@ -355,13 +344,6 @@ static void emit_check(struct soft_native_run *r, const struct row *row,
 		break;
 	case HALF_NAN:
 		check_nan(r, SOFT_PAIR_U, skip);
-		break;
-	case HALF_ORDERED:
-		check_ordered(r, SOFT_PAIR_U, SOFT_PAIR_V, skip);
-		break;
-	case HALF_SUM:
-		check_nan(r, SOFT_PAIR_U, skip);
-		check_double_rounding(r, skip);
 		break;
 	case HALF_SOURCE:
 		check_nan(r, n->pair[A], skip);
@@ -486,7 +468,7 @@ static void merge_half(struct soft_native_run *r, int t,
 		soft_host_op_mem(r->code, SOFT_HOST_TERNLOGD, z, 0, 2 * old + i,
 				 soft_native_at(high ? SOFT_NATIVE_LOW_HALF :
 						       SOFT_NATIVE_HIGH_HALF),
-				 true, 0xf8);
+				 true, 0xd8);
 	}
 }
 
@@ -507,7 +489,7 @@ static void emit_row(struct soft_native_run *r, const struct soft_microop *m,
 	bool result = has_result(row);
 	struct names n = { { 0 } };
 
-	if (is_half(row))
+	if (is_half(row) || row->check == PAIRS)
 		require_plain16(r, skip);
 	if (flushes(m, r->mode))
 		soft_native_flush(r, true);
