@@ -69,6 +69,23 @@ static const struct inst insts[] = {
 	{ "v_pk_fmac_f16 v30, v10, v11", 0 },
 	{ "v_pk_min_f16 v30, v10, v11", 0 },
 	{ "v_pk_max_f16 v30, v10, v11 neg_lo:[1,0] neg_hi:[1,0] clamp", 0 },
+	{ "v_dot4_i32_iu8 v30, v10, v11, v12", 0 },
+	{ "v_dot4_i32_iu8 v30, v10, v11, v12 neg_lo:[1,0,0]", 0 },
+	{ "v_dot4_i32_iu8 v30, v10, v11, v12 neg_lo:[0,1,0]", 0 },
+	{ "v_dot4_i32_iu8 v30, v10, v11, v12 neg_lo:[1,1,0]", 0 },
+	{ "v_dot8_i32_iu4 v30, v10, v11, v12", 0 },
+	{ "v_dot8_i32_iu4 v30, v10, v11, v12 neg_lo:[1,0,0]", 0 },
+	{ "v_dot8_i32_iu4 v30, v10, v11, v12 neg_lo:[0,1,0]", 0 },
+	{ "v_dot8_i32_iu4 v30, v10, v11, v12 neg_lo:[1,1,0]", 0 },
+	{ "v_dot4_u32_u8 v30, v10, v11, v12", 0 },
+	{ "v_dot8_u32_u4 v30, v10, v11, v12", 0 },
+	{ "v_dot4_i32_iu8 v30, v10, v11, v12 neg_lo:[1,1,0] clamp", 1 },
+	{ "v_fma_mix_f32 v30, v10, v11, v12", 0 },
+	{ "v_fma_mix_f32 v30, v10, v11, v12 op_sel_hi:[1,1,0]", 0 },
+	{ "v_fma_mix_f32 v30, -v10, |v11|, -|v12| op_sel:[1,0,1] op_sel_hi:[1,1,1] clamp", 0 },
+	{ "v_fma_mixlo_f16 v30, v10, v11, v12", 0 },
+	{ "v_fma_mixlo_f16 v30, v10, -v11, v12 op_sel:[1,0,0] op_sel_hi:[1,0,1] clamp", 0 },
+	{ "v_fma_mixhi_f16 v30, v10, v11, |v12| op_sel_hi:[0,1,0]", 0 },
 };
 
 /* ---------------------------------------------------------------- sources ----

@@ -272,6 +272,10 @@ bool soft_native_is_prepared(const struct soft_microop *m);
 void soft_native_prepare(struct soft_native_run *r,
 			 const struct soft_microop *m);
 
+/* Mixed precision: a source that counts as float, as its modifiers say. */
+bool soft_native_is_mixed(const struct soft_microop *m);
+int soft_native_mixed(struct soft_native_run *r, int pair, unsigned mods);
+
 /* ------------------------------------------------------- native_pairs.c ---- */
 
 /* Where a vreg is, and its lanes from 16 i on. */

@@ -184,3 +184,41 @@ void soft_native_prepare(struct soft_native_run *r,
 	soft_native_store(r, t, to);
 	soft_native_hold(r, t, to);
 }
+
+/* ------------------------------------------------------- mixed precision ---- */
+
+bool soft_native_is_mixed(const struct soft_microop *m)
+{
+	return m->u->in.n_opnd > 1 && m->u->in.opnd[1].type == ISA_T_MIX;
+}
+
+/* The half that op_sel names, as a float: zmm d of zmm s. */
+static void widen(struct buf *code, int d, int s, bool high)
+{
+	if (high)
+		soft_host_op(code, SOFT_HOST_SRLD, d, 0, 0, s, 16);
+	soft_host_op(code, SOFT_HOST_MOVDW, d, 0, 0, high ? d : s, 0);
+	soft_host_op(code, SOFT_HOST_CVTPH2PS, d, 0, 0, d, 0);
+}
+
+int soft_native_mixed(struct soft_native_run *r, int pair, unsigned mods)
+{
+	const bool half = mods & ISA_M_HI_HI;
+	const struct change signs = {
+		.keep = mods & ISA_M_ABS ? SOFT_NATIVE_REST : 0,
+		.flip = mods & ISA_M_NEG ? SOFT_NATIVE_SIGN : 0,
+	};
+	int t;
+
+	if (!half && !signs.keep && !signs.flip)
+		return pair;
+	t = soft_native_take(r);
+	for (int i = 0; i < 2; i++) {
+		const int d = 2 * t + i, s = 2 * pair + i;
+
+		if (half)
+			widen(r->code, d, s, mods & ISA_M_HI);
+		change_zmm(r, &signs, d, half ? d : s);
+	}
+	return t;
+}

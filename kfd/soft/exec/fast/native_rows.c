@@ -61,7 +61,23 @@ struct row {
 
 static const struct row rows[ISA_OP_COUNT] = {
 #define N(name, check, ...) [ISA_##name] = { check, STEPS(__VA_ARGS__) },
+#define N_SIGNED(name, signs, check, ...)
 #include "kfd/soft/exec/fast/native.def"
+#undef N_SIGNED
+#undef N
+};
+
+/* Of instructions whose integers are signed where neg_lo says so. */
+static const struct signed_row {
+	enum isa_op op;
+	uint8_t signs; /* 1: the first source, 2: the second */
+	struct row row;
+} signed_rows[] = {
+#define N(...)
+#define N_SIGNED(name, signs, check, ...) \
+	{ ISA_##name, signs, { check, STEPS(__VA_ARGS__) } },
+#include "kfd/soft/exec/fast/native.def"
+#undef N_SIGNED
 #undef N
 };
 
@@ -171,14 +187,42 @@ static bool is_plain(const struct soft_microop *m, const struct row *r,
 	       !m->u->in.f[ISA_F_CLAMP];
 }
 
+static bool has_op(const struct row *r, enum soft_host_op op)
+{
+	for (const struct step *s = r->step; s->kind; s++)
+		if (s->kind != JOINS && s->op == op)
+			return true;
+	return false;
+}
+
+/* What the tables have for an instruction; NULL: nothing. */
+static const struct row *look_up(const struct soft_microop *m, uint16_t op)
+{
+	const uint8_t signs = (m->mods[0] & ISA_M_NEG ? 1 : 0) |
+			      (m->mods[1] & ISA_M_NEG ? 2 : 0);
+
+	for (size_t i = 0; i < ARRAY_SIZE(signed_rows); i++)
+		if (signed_rows[i].op == op && signed_rows[i].signs == signs)
+			return &signed_rows[i].row;
+	return rows[op].step ? &rows[op] : NULL;
+}
+
+/* Do sources of both precisions keep their denormals? */
+static bool mix_allows(uint32_t mode)
+{
+	return (mode & 0x50) == 0x50;
+}
+
 /* The row of a microop that is no preparation, NULL: none. */
 static const struct row *find_row(const struct soft_microop *m, uint32_t mode)
 {
 	const struct isa_inst *in = &m->u->in;
 	uint16_t op = m->part == SOFT_PART_Y ? in->op_y : in->op;
-	const struct row *r = &rows[op];
+	const struct row *r = look_up(m, op);
 
-	if (!r->step)
+	if (!r || (has_op(r, SOFT_HOST_DPBUSD) &&
+		   !__builtin_cpu_supports("avx512vnni")) ||
+	    (soft_native_is_mixed(m) && !mix_allows(mode)))
 		return NULL;
 	return m->fn == soft_simd_v4.ops[op].microop ||
 			       m->fn == soft_simd_v4.ops[op].flush ||
@@ -421,6 +465,9 @@ static void name_pairs(struct soft_native_run *r, const struct soft_microop *m,
 			r, soft_native_vreg(r, base[i], at[i]));
 		if (all)
 			n->pair[i] = load_active(r, n->pair[i]);
+		if (soft_native_is_mixed(m))
+			n->pair[i] = soft_native_mixed(r, n->pair[i],
+						       m->mods[i]);
 	}
 	n->pair[T] = has_result(row) ? soft_native_take(r) : 0;
 	n->pair[U] = SOFT_PAIR_U;
