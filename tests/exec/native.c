@@ -59,13 +59,16 @@ static const struct inst insts[] = {
 	{ "v_pk_add_f16 v30, v10, v11", 0 },
 	{ "v_pk_add_f16 v30, v10, v11 clamp", 0 },
 	{ "v_pk_add_f16 v30, v10, v11 op_sel:[1,0] op_sel_hi:[0,0] "
-	  "neg_lo:[1,0] neg_hi:[0,1]", 0 },
+	  "neg_lo:[1,0] neg_hi:[0,1]",
+	  0 },
 	{ "v_pk_mul_f16 v30, v10, v11", 0 },
 	{ "v_pk_mul_f16 v30, v10, v11 op_sel:[1,1] op_sel_hi:[1,0] "
-	  "neg_lo:[1,1] neg_hi:[1,0] clamp", 0 },
+	  "neg_lo:[1,1] neg_hi:[1,0] clamp",
+	  0 },
 	{ "v_pk_fma_f16 v30, v10, v11, v12", 0 },
 	{ "v_pk_fma_f16 v30, v10, v11, v12 op_sel:[0,1,0] op_sel_hi:[1,1,0] "
-	  "neg_lo:[0,0,1] neg_hi:[0,0,1] clamp", 0 },
+	  "neg_lo:[0,0,1] neg_hi:[0,0,1] clamp",
+	  0 },
 	{ "v_pk_fmac_f16 v30, v10, v11", 0 },
 	{ "v_pk_min_f16 v30, v10, v11", 0 },
 	{ "v_pk_max_f16 v30, v10, v11 neg_lo:[1,0] neg_hi:[1,0] clamp", 0 },
@@ -82,10 +85,20 @@ static const struct inst insts[] = {
 	{ "v_dot4_i32_iu8 v30, v10, v11, v12 neg_lo:[1,1,0] clamp", 1 },
 	{ "v_fma_mix_f32 v30, v10, v11, v12", 0 },
 	{ "v_fma_mix_f32 v30, v10, v11, v12 op_sel_hi:[1,1,0]", 0 },
-	{ "v_fma_mix_f32 v30, -v10, |v11|, -|v12| op_sel:[1,0,1] op_sel_hi:[1,1,1] clamp", 0 },
+	{ "v_fma_mix_f32 v30, -v10, |v11|, -|v12| op_sel:[1,0,1] op_sel_hi:[1,1,1] clamp",
+	  0 },
 	{ "v_fma_mixlo_f16 v30, v10, v11, v12", 0 },
-	{ "v_fma_mixlo_f16 v30, v10, -v11, v12 op_sel:[1,0,0] op_sel_hi:[1,0,1] clamp", 0 },
+	{ "v_fma_mixlo_f16 v30, v10, -v11, v12 op_sel:[1,0,0] op_sel_hi:[1,0,1] clamp",
+	  0 },
 	{ "v_fma_mixhi_f16 v30, v10, v11, |v12| op_sel_hi:[0,1,0]", 0 },
+	{ "v_dot2_f32_f16 v30, v10, v11, v12", 0 },
+	{ "v_dot2_f32_f16 v30, v10, v11, v12 neg_lo:[1,0,0] neg_hi:[1,0,0]",
+	  0 },
+	{ "v_dot2_f32_f16 v30, v10, v11, v12 clamp", 0 },
+	{ "v_dot2acc_f32_f16 v30, v10, v11", 0 },
+	{ "v_dot2_f32_bf16 v30, v10, v11, v12", 0 },
+	{ "v_dot2_f32_bf16 v30, v10, v11, v12 neg_lo:[0,1,0] neg_hi:[0,1,0]",
+	  0 },
 };
 
 /* ---------------------------------------------------------------- sources ----
@@ -123,6 +136,8 @@ static uint32_t random_number(struct isa_gen_state *g, bool halves, bool wide)
 {
 	const uint32_t u = gen_u32(g);
 
+	if (gen_below(g, 24) == 0)
+		return u & 0x80008000;
 	if (halves)
 		return wide ? u & 0xbfffbfff : (u & 0x8fff8fff) + 0x30003000;
 	return wide ? u & 0xbfffffff :
@@ -135,12 +150,14 @@ static uint32_t random_number(struct isa_gen_state *g, bool halves, bool wide)
  */
 static void fill(struct isa_gen_state *g, uint32_t (*v)[SOFT_LANES], int round)
 {
-	const bool halves = round & 2, numbers = round % 4 < 3;
+	const bool numbers = round % 4 < 3;
 
 	for (int r = 0; r < N_SOURCES; r++)
 		for (int i = 0; i < SOFT_LANES; i++)
 			v[SOURCES + r][i] =
-				numbers ? random_number(g, halves, round & 8) :
+				numbers ? random_number(g,
+							round & (r < 2 ? 2 : 4),
+							round & 8) :
 					  random_word(g);
 	for (uint32_t i = 0; i < SOFT_LANES && round % 16 == 15; i++) {
 		const uint32_t h = ((uint32_t)round / 16 * SOFT_LANES + i) *

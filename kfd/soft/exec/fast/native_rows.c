@@ -9,7 +9,7 @@
 /* ---------------------------------------------------------------- rows ---- */
 
 enum check {
-	NONE, NAN_RESULT, ORDERED, LEAST, MOST, PAIRS,
+	NONE, NAN_RESULT, ORDERED, LEAST, MOST, PAIRS, FLUSHED,
 	HALF, HALF_NAN, HALF_SOURCE,
 };
 
@@ -370,6 +370,7 @@ static void emit_check(struct soft_native_run *r, const struct row *row,
 	switch (row->check) {
 	case NONE:
 	case PAIRS:
+	case FLUSHED:
 	case HALF:
 		break;
 	case NAN_RESULT:
@@ -538,7 +539,7 @@ static void emit_row(struct soft_native_run *r, const struct soft_microop *m,
 
 	if (is_half(row) || row->check == PAIRS)
 		require_plain16(r, skip);
-	if (flushes(m, r->mode))
+	if (flushes(m, r->mode) || row->check == FLUSHED)
 		soft_native_flush(r, true);
 	else if (has_float(row) && !is_flushed(m, r->mode))
 		soft_native_flush(r, false);
