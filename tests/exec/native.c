@@ -99,6 +99,15 @@ static const struct inst insts[] = {
 	{ "v_dot2_f32_bf16 v30, v10, v11, v12", 0 },
 	{ "v_dot2_f32_bf16 v30, v10, v11, v12 neg_lo:[0,1,0] neg_hi:[0,1,0]",
 	  0 },
+	{ "v_rcp_f32 v30, v10", 0 },
+	{ "v_rcp_f32_e64 v30, -|v10| clamp", 0 },
+	{ "v_rcp_iflag_f32 v30, v10", 0 },
+	{ "v_sqrt_f32 v30, v10", 0 },
+	{ "v_rsq_f32 v30, v10", 0 },
+	{ "v_exp_f32 v30, v10", 0 },
+	{ "v_log_f32 v30, v10", 0 },
+	{ "v_sin_f32 v30, v10", 0 },
+	{ "v_cos_f32 v30, v10", 0 },
 };
 
 /* ---------------------------------------------------------------- sources ----

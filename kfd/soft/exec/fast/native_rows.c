@@ -299,6 +299,7 @@ static void emit_step(struct soft_native_run *r, const struct step *s,
 			r->code, s->op, d, k, s1,
 			soft_native_at(s->s2 - K_FIRST),
 			s->op != SOFT_HOST_BROADCASTD &&
+				s->op != SOFT_HOST_BROADCASTQ &&
 				soft_native_is_spread(s->s2 - K_FIRST), s->imm);
 	else
 		soft_host_op(r->code, s->op, d, k, s1, 2 * n->pair[s->s2] + i,
