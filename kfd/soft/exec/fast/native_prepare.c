@@ -20,7 +20,8 @@ bool soft_native_is_preparation(const struct soft_microop *m)
 {
 	const struct soft_row_microops *f = soft_simd_v4.row;
 
-	return m->fn == f->spread || m->fn == f->signs || is_mods(m);
+	return m->fn == f->spread || m->fn == f->spread2 || m->fn == f->signs ||
+	       is_mods(m);
 }
 
 /* Those of one dword; only denormals of f32 become zeros. */
@@ -155,37 +156,52 @@ static void change_zmm(struct soft_native_run *r, const struct change *c, int d,
 		flush_zmm(code, d, 2 * SOFT_PAIR_U);
 }
 
-static void spread(struct soft_native_run *r, int t, int reg)
+static void put(struct soft_native_run *r, int pair, uintptr_t at)
 {
+	const struct soft_host_mem to =
+		soft_native_vreg(r, SOFT_BASE_ABSOLUTE, at);
+
+	soft_native_store(r, pair, to);
+	soft_native_hold(r, pair, to);
+}
+
+static void spread(struct soft_native_run *r, int reg, uintptr_t at)
+{
+	const int t = soft_native_take(r);
+
 	for (int i = 0; i < 2; i++)
 		soft_host_op_mem(r->code, SOFT_HOST_BROADCASTD, 2 * t + i, 0, 0,
 				 soft_host_sgpr(reg), false, 0);
+	put(r, t, at);
+}
+
+static void change(struct soft_native_run *r, const struct soft_microop *m)
+{
+	const struct change c = is_mods(m) ? change_of(m) : signs_of(m);
+	const int s = soft_native_load(r, soft_native_vreg(r, m->kb, m->b));
+	const int t = soft_native_take(r);
+
+	for (int i = 0; i < 2; i++)
+		change_zmm(r, &c, 2 * t + i, 2 * s + i);
+	put(r, t, m->a);
 }
 
 void soft_native_prepare(struct soft_native_run *r,
 			 const struct soft_microop *m)
 {
-	struct soft_host_mem to = soft_native_vreg(r, SOFT_BASE_ABSOLUTE, m->a);
-	const bool is_scalar = m->fn == soft_simd_v4.row->spread;
-	const struct change c = is_scalar  ? (struct change){ .flush = false } :
-				is_mods(m) ? change_of(m) :
-					     signs_of(m);
-	const int s =
-		is_scalar ?
-			SOFT_NOWHERE :
-			soft_native_load(r, soft_native_vreg(r, m->kb, m->b));
-	const int t = soft_native_take(r);
+	const struct soft_row_microops *f = soft_simd_v4.row;
 
-	if (is_scalar)
-		spread(r, t, (int)m->imm);
-	else
-		for (int i = 0; i < 2; i++)
-			change_zmm(r, &c, 2 * t + i, 2 * s + i);
-	soft_native_store(r, t, to);
-	soft_native_hold(r, t, to);
+	if (m->fn != f->spread && m->fn != f->spread2) {
+		change(r, m);
+		return;
+	}
+	spread(r, (int)m->imm, m->a);
+	if (m->fn == f->spread2)
+		spread(r, (int)m->imm + 1, m->a + SOFT_VREG_BYTES);
 }
 
-/* ------------------------------------------------------- mixed precision ---- */
+/* ------------------------------------------------------- mixed precision ----
+ */
 
 bool soft_native_is_mixed(const struct soft_microop *m)
 {

@@ -15,7 +15,7 @@ enum check {
 
 /* What a step names: vregs, then constants. */
 enum name {
-	A, B, C, T, U, V, W, X, Y, Z, K_FIRST,
+	A, B, C, A_HIGH, B_HIGH, C_HIGH, T, U, V, T_HIGH, W, X, Y, Z, K_FIRST,
 #define K(name, value) K_##name = K_FIRST + SOFT_NATIVE_##name,
 #define Q(name, value) K(name, value)
 #define F(name, ...)   K(name, )
@@ -27,7 +27,7 @@ enum name {
 
 enum mask { IN = 1, M, N };
 
-enum step_kind { END, PLAIN, MASKED, WHERE_N, FINDS, ODD_LANES, ODD_PARTS, MAKES,
+enum step_kind { END, PLAIN, MASKED, WHERE_N, FINDS, FINDS_IN_N, ODD_LANES, ODD_PARTS, MAKES,
 		 MAKES_IN, JOINS };
 
 struct step {
@@ -49,6 +49,8 @@ struct row {
 #define IF_IN(op, d, s1, s2)   { MASKED, SOFT_HOST_##op, d, s1, s2, 0 },
 #define IF_N(op, d, s1, s2)    { WHERE_N, SOFT_HOST_##op, d, s1, s2, 0 },
 #define FIND(op, s1, s2, imm)  { FINDS, SOFT_HOST_##op, N, s1, s2, imm },
+#define FIND_IN_N(op, s1, s2, imm) \
+	{ FINDS_IN_N, SOFT_HOST_##op, N, s1, s2, imm },
 #define ODD(op, s1, s2, imm)   { ODD_LANES, SOFT_HOST_##op, N, s1, s2, imm },
 #define ODD_ANY(op, s1, s2, imm) \
 	{ ODD_PARTS, SOFT_HOST_##op, N, s1, s2, imm },
@@ -178,8 +180,6 @@ static bool is_plain(const struct soft_microop *m, const struct row *r,
 {
 	const struct soft_row_microops *f = soft_simd_v4.row;
 
-	if (has_kind(r, MAKES, JOINS))
-		return false;
 	if (is_finished(m))
 		return (m->fn == f->row16_finish) == is_half(r) &&
 		       finish_is_clamp(m, mode);
@@ -261,6 +261,7 @@ static int step_mask(const struct step *s, int i, bool first_odd)
 	case ODD_PARTS:
 		return first_odd ? K_ODD : K_ODD_MORE;
 	case FINDS:
+	case FINDS_IN_N:
 		return SOFT_K_N;
 	default:
 		return s->d == M ? SOFT_K_M + i : SOFT_K_N;
@@ -276,6 +277,7 @@ static int step_lanes(const struct soft_native_run *r, const struct step *s,
 	case MAKES_IN:
 		return SOFT_K_IN + i;
 	case WHERE_N:
+	case FINDS_IN_N:
 		return SOFT_K_N;
 	case ODD_LANES:
 		return r->masked ? SOFT_K_EXEC + i : 0;
@@ -460,11 +462,13 @@ static void name_pairs(struct soft_native_run *r, const struct soft_microop *m,
 	const uint8_t base[] = { m->ka, m->kb, m->kc };
 	const bool all = r->masked && has_kind(row, ODD_PARTS, ODD_PARTS);
 
-	for (int i = A; i <= C; i++) {
+	for (int i = A; i <= C_HIGH; i++) {
 		if (!has_name(row, i))
 			continue;
 		n->pair[i] = soft_native_load(
-			r, soft_native_vreg(r, base[i], at[i]));
+			r, soft_native_vreg(r, base[i % 3],
+					    at[i % 3] +
+						    (i >= A_HIGH) * SOFT_VREG_BYTES));
 		if (all)
 			n->pair[i] = load_active(r, n->pair[i]);
 		if (soft_native_is_mixed(m))
@@ -474,7 +478,7 @@ static void name_pairs(struct soft_native_run *r, const struct soft_microop *m,
 	n->pair[T] = has_result(row) ? soft_native_take(r) : 0;
 	n->pair[U] = SOFT_PAIR_U;
 	n->pair[V] = SOFT_PAIR_V;
-	for (int i = W; i < K_FIRST; i++)
+	for (int i = T_HIGH; i < K_FIRST; i++)
 		if (has_name(row, i))
 			n->pair[i] = soft_native_take(r);
 }
@@ -555,7 +559,7 @@ static void emit_row(struct soft_native_run *r, const struct soft_microop *m,
 	if (is_half(row))
 		merge_half(r, n.pair[T], soft_native_vreg(r, m->half, m->d),
 			   m->imm);
-	if (has_kind(row, MAKES, JOINS)) {
+	if (has_kind(row, MAKES, JOINS) && m->mask_out != SOFT_NO_MASK) {
 		soft_host_kunpack(r->code, SOFT_K_M, SOFT_K_M + 1,
 				  SOFT_K_M);
 		soft_host_store_mask(r->code, soft_host_sgpr(m->mask_out), SOFT_K_M,
@@ -563,6 +567,10 @@ static void emit_row(struct soft_native_run *r, const struct soft_microop *m,
 	}
 	if (result)
 		put_result(r, n.pair[T], soft_native_vreg(r, m->half, m->d));
+	if (has_name(row, T_HIGH))
+		put_result(r, n.pair[T_HIGH],
+			   soft_native_vreg(r, m->half,
+					    m->d + SOFT_VREG_BYTES));
 }
 
 void soft_native_row(struct soft_native_run *r, const struct soft_microop *m,
