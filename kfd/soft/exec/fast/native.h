@@ -115,11 +115,12 @@ void soft_host_op_mem(struct buf *code, enum soft_host_op op, int d, int k,
 void soft_host_prefetch(struct buf *code, struct soft_host_mem m);
 
 /*
- * Mask registers of up to 32 bits.  16 lanes from memory; these, by way of ecx;
- * 16 high ones and 16 low ones to 32; a or b; those 32 of k that are also set at
+ * Mask registers of up to 32 bits.  16 lanes from memory, and from
+ * another one; these, by way of ecx; * 16 high ones and 16 low ones to 32; a or b; those 32 of k that are also set at
  * `exec`, to memory.
  */
 void soft_host_kload16(struct buf *code, int k, struct soft_host_mem m);
+void soft_host_kmove16(struct buf *code, int k, int from);
 void soft_host_kset16(struct buf *code, int k, uint32_t lanes);
 void soft_host_kunpack(struct buf *code, int k, int high, int low);
 void soft_host_kor(struct buf *code, int k, int a, int b);
@@ -219,6 +220,7 @@ struct soft_native_run {
 	bool flush; /* MXCSR makes zeros of denormals */
 	bool plain16; /* MODE says of halves what microops expect */
 	int half;     /* whose EXEC is in mask registers */
+	int mask;     /* the SGPR whose lanes are in those of M */
 	size_t first; /* microop at which an instruction with DPP begins, or 0 */
 	uint32_t lanes; /* that it writes */
 	struct buf bail; /* struct soft_native_bail */

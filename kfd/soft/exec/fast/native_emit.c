@@ -157,6 +157,12 @@ void soft_host_kload16(struct buf *code, int k, struct soft_host_mem m)
 	emit_mem(code, k, m, 0);
 }
 
+void soft_host_kmove16(struct buf *code, int k, int from)
+{
+	emit_vex(code, false, 0, false, 0, 0x90);
+	emit_byte(code, 0xc0 | (unsigned)k << 3 | (unsigned)from);
+}
+
 /* mov ecx, lanes; kmovw k, ecx */
 void soft_host_kset16(struct buf *code, int k, uint32_t lanes)
 {

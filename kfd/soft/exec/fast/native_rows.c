@@ -401,13 +401,25 @@ static void emit_check(struct soft_native_run *r, const struct row *row,
 /* ------------------------------------------------------------ microops ---- */
 
 /* 32 lanes of an SGPR of masks to k and k + 1. */
-static void load_mask(struct buf *code, int k, int reg)
+static void load_mask(struct soft_native_run *r, int k, int reg)
 {
 	struct soft_host_mem m = soft_host_sgpr(reg);
 
-	soft_host_kload16(code, k, m);
-	m.offset += 2;
-	soft_host_kload16(code, k + 1, m);
+	for (int i = 0; i < 2; i++, m.offset += 2)
+		if (r->mask == reg)
+			soft_host_kmove16(r->code, k + i, SOFT_K_M + i);
+		else
+			soft_host_kload16(r->code, k + i, m);
+}
+
+/* Those that a row has made, to an SGPR, for lanes that execute. */
+static void store_mask(struct soft_native_run *r, const struct soft_microop *m)
+{
+	soft_host_kunpack(r->code, SOFT_K_M, SOFT_K_M + 1, SOFT_K_M);
+	soft_host_store_mask(r->code, soft_host_sgpr(m->mask_out), SOFT_K_M,
+			     soft_host_sgpr(ISA_R_EXEC_LO + m->half));
+	if (!r->masked)
+		r->mask = m->mask_out;
 }
 
 /* Of an instruction with DPP they are known. */
@@ -421,7 +433,7 @@ void soft_native_exec(struct soft_native_run *r, int half)
 		return;
 	}
 	if (r->masked && r->half != half)
-		load_mask(r->code, SOFT_K_EXEC, ISA_R_EXEC_LO + half);
+		load_mask(r, SOFT_K_EXEC, ISA_R_EXEC_LO + half);
 	r->half = half;
 }
 
@@ -539,7 +551,8 @@ static void require_plain16(struct soft_native_run *r, size_t skip)
 static void emit_row(struct soft_native_run *r, const struct soft_microop *m,
 		     const struct row *row, size_t skip)
 {
-	bool result = has_result(row);
+	const bool result = has_result(row);
+	const bool makes = has_kind(row, MAKES, JOINS);
 	struct names n = { { 0 } };
 
 	if (is_half(row) || row->check == PAIRS)
@@ -551,7 +564,9 @@ static void emit_row(struct soft_native_run *r, const struct soft_microop *m,
 	soft_native_exec(r, m->half);
 	name_pairs(r, m, row, &n);
 	if (has_kind(row, MASKED, MASKED) || has_kind(row, MAKES_IN, MAKES_IN))
-		load_mask(r->code, SOFT_K_IN, m->mask_in);
+		load_mask(r, SOFT_K_IN, m->mask_in);
+	if (makes || has_kind(row, ODD_LANES, ODD_PARTS))
+		r->mask = SOFT_NOWHERE;
 	emit_steps(r, row->step, &n, skip);
 	emit_check(r, row, &n, skip);
 	if (is_finished(m) && m->u->in.f[ISA_F_CLAMP])
@@ -559,12 +574,8 @@ static void emit_row(struct soft_native_run *r, const struct soft_microop *m,
 	if (is_half(row))
 		merge_half(r, n.pair[T], soft_native_vreg(r, m->half, m->d),
 			   m->imm);
-	if (has_kind(row, MAKES, JOINS) && m->mask_out != SOFT_NO_MASK) {
-		soft_host_kunpack(r->code, SOFT_K_M, SOFT_K_M + 1,
-				  SOFT_K_M);
-		soft_host_store_mask(r->code, soft_host_sgpr(m->mask_out), SOFT_K_M,
-				     soft_host_sgpr(ISA_R_EXEC_LO + m->half));
-	}
+	if (makes && m->mask_out != SOFT_NO_MASK)
+		store_mask(r, m);
 	if (result)
 		put_result(r, n.pair[T], soft_native_vreg(r, m->half, m->d));
 	if (has_name(row, T_HIGH))

@@ -144,6 +144,8 @@ static void emit_microop(struct soft_native_run *r, const struct soft_microop *m
 			 size_t skip)
 {
 	r->now++;
+	if (!soft_native_is_row(m, r->mode))
+		r->mask = SOFT_NOWHERE;
 	if (is_dpp(m)) {
 		emit_dpp(r, m, skip);
 	} else if (is_dpp_end(m)) {
@@ -207,7 +209,8 @@ static void emit_body(const struct bodies *b, bool masked)
 	struct soft_native_run r = { .cache = b->cache, .code = b->code,
 				     .temp = b->temp, .mode = b->mode,
 				     .masked = masked,
-				     .half = SOFT_NOWHERE };
+				     .half = SOFT_NOWHERE,
+				     .mask = SOFT_NOWHERE };
 	struct soft_native_entry *e = b->entry;
 
 	for (size_t i = 0; i < b->n; i++) {
@@ -225,6 +228,7 @@ static void emit_body(const struct bodies *b, bool masked)
 			continue;
 		soft_native_flush(&r, false);
 		e->label[masked] = b->code->len;
+		r.mask = SOFT_NOWHERE;
 		r.plain16 = false;
 		if (masked)
 			forget_all(&r);
