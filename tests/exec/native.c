@@ -139,6 +139,19 @@ static const struct inst insts[] = {
 	{ "v_pk_ashrrev_i16 v30, v10, v11", 0 },
 	{ "v_pk_mad_u16 v30, v10, v11, v12", 0 },
 	{ "v_pk_mad_i16 v30, v10, v11, v12 op_sel:[1,0,1] op_sel_hi:[0,1,1]", 0 },
+	{ "v_readlane_b32 s12, v10, 3", 0 },
+	{ "v_readlane_b32 s12, v10, s13", 0 },
+	{ "v_readlane_b32 vcc_lo, v10, m0", 0 },
+	{ "v_readfirstlane_b32 s13, v11", 0 },
+	{ "v_writelane_b32 v30, s12, 37", 0 },
+	{ "v_permlane16_b32 v30, v10, s12, s13", 0 },
+	{ "v_permlanex16_b32 v30, v10, s12, s13", 0 },
+	{ "v_permlanex16_b32 v30, v10, s12, s13 op_sel:[1,0]", 0 },
+	{ "v_permlane16_b32 v30, v10, s12, s13 op_sel:[0,1]", 0 },
+	{ "ds_bpermute_b32 v30, v10, v11", 0 },
+	{ "ds_bpermute_b32 v30, v10, v11 offset:1028", 0 },
+	{ "ds_swizzle_b32 v30, v12 offset:0x401f", 0 },
+	{ "ds_swizzle_b32 v30, v12 offset:swizzle(QUAD_PERM,1,0,3,2)", 0 },
 };
 
 /* ---------------------------------------------------------------- sources ----

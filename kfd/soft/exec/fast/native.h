@@ -155,6 +155,7 @@ struct soft_host_mem soft_host_sgpr(int reg);
 
 /* Some opcodes of soft_host_int(). */
 #define SOFT_HOST_ADD	0x03u
+#define SOFT_HOST_AND	0x23u
 #define SOFT_HOST_SUB	0x2bu
 #define SOFT_HOST_CMP	0x3bu
 #define SOFT_HOST_MOV	0x8bu
@@ -187,6 +188,10 @@ void soft_host_shift(struct buf *code, unsigned prefix, bool wide,
  * false. */
 void soft_host_carry(struct buf *code, struct soft_host_mem m);
 void soft_host_test_byte(struct buf *code, struct soft_host_mem m);
+
+/* reg = how many of the low bits at m are 0. */
+void soft_host_tzcnt(struct buf *code, enum soft_host_reg reg,
+		     struct soft_host_mem m);
 
 /* MXCSR becomes what is at m. */
 void soft_host_mxcsr(struct buf *code, struct soft_host_mem m);
@@ -278,6 +283,13 @@ void soft_native_prepare(struct soft_native_run *r,
 bool soft_native_is_mixed(const struct soft_microop *m);
 int soft_native_mixed(struct soft_native_run *r, int pair, unsigned mods);
 
+/* ------------------------------------------------------- native_cross.c ---- */
+
+/* Does it move lanes at will?  If all of them execute only? */
+bool soft_native_is_cross(const struct soft_microop *m);
+bool soft_native_crosses_all(const struct soft_microop *m);
+void soft_native_cross(struct soft_native_run *r, const struct soft_microop *m);
+
 /* ------------------------------------------------------- native_pairs.c ---- */
 
 /* Where a vreg is, and its lanes from 16 i on. */
@@ -293,6 +305,11 @@ void soft_native_hold(struct soft_native_run *r, int pair,
 		      struct soft_host_mem vreg);
 void soft_native_store(struct soft_native_run *r, int pair,
 		       struct soft_host_mem vreg);
+/* The result of lanes that execute to its vreg, which then is in registers. */
+void soft_native_put(struct soft_native_run *r, int t,
+		     struct soft_host_mem vreg);
+/* A copy of a pair with zeros in lanes that do not execute. */
+int soft_native_active(struct soft_native_run *r, int pair);
 
 /* Registers besides those of pairs, two zmm each; and masks, of 16 lanes. */
 #define SOFT_PAIR_U 14

@@ -324,6 +324,13 @@ void soft_host_shift_const(struct buf *code, unsigned digit,
 	emit_byte(code, by);
 }
 
+void soft_host_tzcnt(struct buf *code, enum soft_host_reg reg,
+		     struct soft_host_mem m)
+{
+	emit_byte(code, 0xf3);
+	soft_host_int(code, 0x0fbc, reg, m);
+}
+
 /* The digit of 81 /digit is where it is in the opcode with two operands. */
 void soft_host_int_const(struct buf *code, unsigned op, enum soft_host_reg reg,
 			 uint32_t value)

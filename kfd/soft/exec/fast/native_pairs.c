@@ -77,3 +77,32 @@ void soft_native_store(struct soft_native_run *r, int pair,
 		soft_host_op_mem(r->code, SOFT_HOST_STORED, 2 * pair + i, 0, 0,
 				 soft_native_half(vreg, i), false, 0);
 }
+
+void soft_native_put(struct soft_native_run *r, int t,
+		     struct soft_host_mem vreg)
+{
+	if (r->masked) {
+		int old = soft_native_load(r, vreg);
+
+		for (int i = 0; i < 2; i++)
+			soft_host_op(r->code, SOFT_HOST_MOVD, 2 * old + i,
+				     SOFT_K_EXEC + i, 0, 2 * t + i, 0);
+		t = old;
+	}
+	soft_native_store(r, t, vreg);
+	soft_native_hold(r, t, vreg);
+}
+
+int soft_native_active(struct soft_native_run *r, int pair)
+{
+	const int t = soft_native_take(r);
+
+	for (int i = 0; i < 2; i++) {
+		const int z = 2 * t + i;
+
+		soft_host_op(r->code, SOFT_HOST_XORD, z, 0, z, z, 0);
+		soft_host_op(r->code, SOFT_HOST_MOVD, z, SOFT_K_EXEC + i, 0,
+			     2 * pair + i, 0);
+	}
+	return t;
+}

@@ -437,36 +437,6 @@ void soft_native_exec(struct soft_native_run *r, int half)
 	r->half = half;
 }
 
-/* The result to its vreg, which is then in registers. */
-static void put_result(struct soft_native_run *r, int t, struct soft_host_mem vreg)
-{
-	if (r->masked) {
-		int old = soft_native_load(r, vreg);
-
-		for (int i = 0; i < 2; i++)
-			soft_host_op(r->code, SOFT_HOST_MOVD, 2 * old + i,
-				     SOFT_K_EXEC + i, 0, 2 * t + i, 0);
-		t = old;
-	}
-	soft_native_store(r, t, vreg);
-	soft_native_hold(r, t, vreg);
-}
-
-/* A source where all lanes are looked at, though some do not execute: zeros. */
-static int load_active(struct soft_native_run *r, int pair)
-{
-	const int t = soft_native_take(r);
-
-	for (int i = 0; i < 2; i++) {
-		const int z = 2 * t + i;
-
-		soft_host_op(r->code, SOFT_HOST_XORD, z, 0, z, z, 0);
-		soft_host_op(r->code, SOFT_HOST_MOVD, z, SOFT_K_EXEC + i, 0,
-			     2 * pair + i, 0);
-	}
-	return t;
-}
-
 static void name_pairs(struct soft_native_run *r, const struct soft_microop *m,
 		       const struct row *row, struct names *n)
 {
@@ -482,7 +452,7 @@ static void name_pairs(struct soft_native_run *r, const struct soft_microop *m,
 					    at[i % 3] +
 						    (i >= A_HIGH) * SOFT_VREG_BYTES));
 		if (all)
-			n->pair[i] = load_active(r, n->pair[i]);
+			n->pair[i] = soft_native_active(r, n->pair[i]);
 		if (soft_native_is_mixed(m))
 			n->pair[i] = soft_native_mixed(r, n->pair[i],
 						       m->mods[i]);
@@ -577,9 +547,9 @@ static void emit_row(struct soft_native_run *r, const struct soft_microop *m,
 	if (makes && m->mask_out != SOFT_NO_MASK)
 		store_mask(r, m);
 	if (result)
-		put_result(r, n.pair[T], soft_native_vreg(r, m->half, m->d));
+		soft_native_put(r, n.pair[T], soft_native_vreg(r, m->half, m->d));
 	if (has_name(row, T_HIGH))
-		put_result(r, n.pair[T_HIGH],
+		soft_native_put(r, n.pair[T_HIGH],
 			   soft_native_vreg(r, m->half,
 					    m->d + SOFT_VREG_BYTES));
 }

@@ -89,7 +89,8 @@ static void emit_dpp(struct soft_native_run *r, const struct soft_microop *m,
 /* Whoever goes on behind it may have come from the microop itself. */
 static bool is_entered_behind(const struct soft_microop *m)
 {
-	return soft_native_moves(m) || is_dpp_end(m);
+	return soft_native_moves(m) || is_dpp_end(m) ||
+	       soft_native_crosses_all(m);
 }
 
 size_t soft_native_count(const struct soft_microop *m, size_t n, uint32_t mode)
@@ -105,6 +106,7 @@ size_t soft_native_count(const struct soft_microop *m, size_t n, uint32_t mode)
 			i += all;
 		} else if (soft_native_moves(&m[i]) ||
 			   soft_native_is_scalar(&m[i]) ||
+			   soft_native_is_cross(&m[i]) ||
 			   soft_native_is_row(&m[i], mode)) {
 			if (writes_exec(&m[i++]))
 				break;
@@ -156,6 +158,8 @@ static void emit_microop(struct soft_native_run *r, const struct soft_microop *m
 		soft_native_move(r, m, skip);
 	} else if (soft_native_is_scalar(m)) {
 		soft_native_scalar(r->code, m);
+	} else if (soft_native_is_cross(m)) {
+		soft_native_cross(r, m);
 	} else {
 		soft_native_row(r, m, r->first ? r->first : skip);
 	}
@@ -200,7 +204,7 @@ static void forget_all(struct soft_native_run *r)
 /* Does it leave to the microop there? */
 static bool is_for_all(const struct soft_microop *m)
 {
-	return is_dpp(m) ||
+	return is_dpp(m) || soft_native_crosses_all(m) ||
 	       (soft_native_moves(m) && !soft_native_moves_some(m));
 }
 

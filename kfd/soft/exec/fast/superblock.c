@@ -140,6 +140,12 @@ static void translate_inst(struct soft_translator *t, struct soft_node *n)
 			soft_translator_forget_written(t, &n->u);
 			return;
 		}
+		m = soft_translate_lane(t, &n->u);
+		if (m) {
+			forget_destination(t, m);
+			soft_translator_forget_written(t, &n->u);
+			return;
+		}
 		soft_translator_emit(t, soft_microop_checked, &n->u);
 		t->n_fragments = 0;
 	}

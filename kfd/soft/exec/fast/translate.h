@@ -114,6 +114,12 @@ void soft_translator_forget_written(struct soft_translator *t,
 
 /* Emit the microop of an instruction that moves lanes at will; false: none. */
 bool soft_translate_cross(struct soft_translator *t, const struct soft_uop *u);
+/*
+ * The same of one that reads or writes a lane of a VGPR, and at most one SGPR;
+ * its imm is how many lanes the wave has.  NULL: none.
+ */
+const struct soft_microop *soft_translate_lane(struct soft_translator *t,
+					       const struct soft_uop *u);
 
 /* microop_cross_simd.c: b is the vreg that is read, d the one written. */
 struct soft_cross_microops {

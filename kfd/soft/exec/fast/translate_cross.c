@@ -59,6 +59,19 @@ static bool add_permlane(struct soft_translator *t, const struct soft_uop *u)
 	return true;
 }
 
+const struct soft_microop *soft_translate_lane(struct soft_translator *t,
+					       const struct soft_uop *u)
+{
+	struct soft_microop *m;
+
+	if (u->in.op != ISA_v_readlane_b32 && u->in.op != ISA_v_writelane_b32 &&
+	    u->in.op != ISA_v_readfirstlane_b32)
+		return NULL;
+	m = soft_translator_emit(t, soft_microop_checked, u);
+	m->imm = t->wide ? 2 * SOFT_LANES : SOFT_LANES;
+	return m;
+}
+
 bool soft_translate_cross(struct soft_translator *t, const struct soft_uop *u)
 {
 	switch (u->in.op) {
