@@ -253,49 +253,61 @@ struct names {
 #define K_ODD	   SOFT_K_M
 #define K_ODD_MORE (SOFT_K_M + 1)
 
-/* The mask that a step writes. */
-static int step_mask(const struct step *s, int i, bool first_odd)
+/*
+ * The state of steps that are emitted.  Those of both zmm are mixed, since the
+ * host looks ahead only so far; but in turn where IN leaves no mask register
+ * for a second N.
+ */
+struct steps {
+	bool in_turn, odd;
+	int i; /* lanes 16 i and up */
+};
+
+static int mask_n(const struct steps *t)
 {
-	switch (s->kind) {
-	case ODD_LANES:
-	case ODD_PARTS:
-		return first_odd ? K_ODD : K_ODD_MORE;
-	case FINDS:
-	case FINDS_IN_N:
-		return SOFT_K_N;
-	default:
-		return s->d == M ? SOFT_K_M + i : SOFT_K_N;
-	}
+	return t->in_turn || !t->i ? SOFT_K_N : SOFT_K_IN;
+}
+
+static bool is_odd(const struct step *s)
+{
+	return s->kind == ODD_LANES || s->kind == ODD_PARTS;
+}
+
+/* The mask that a step writes. */
+static int step_mask(const struct steps *t, const struct step *s)
+{
+	if (is_odd(s))
+		return t->odd ? K_ODD_MORE : K_ODD;
+	return s->d == M && s->kind >= MAKES ? SOFT_K_M + t->i : mask_n(t);
 }
 
 /* And the one of lanes for which it is. */
-static int step_lanes(const struct soft_native_run *r, const struct step *s,
-		      int i)
+static int step_lanes(const struct soft_native_run *r, const struct steps *t,
+		      const struct step *s)
 {
 	switch (s->kind) {
 	case MASKED:
 	case MAKES_IN:
-		return SOFT_K_IN + i;
+		return SOFT_K_IN + t->i;
 	case WHERE_N:
 	case FINDS_IN_N:
-		return SOFT_K_N;
+		return mask_n(t);
 	case ODD_LANES:
-		return r->masked ? SOFT_K_EXEC + i : 0;
+		return r->masked ? SOFT_K_EXEC + t->i : 0;
 	default:
 		return 0;
 	}
 }
 
-/* On lanes 16 i and up. */
-static void emit_step(struct soft_native_run *r, const struct step *s,
-		      const struct names *n, int i, bool first_odd)
+static void emit_step(struct soft_native_run *r, struct steps *t,
+		      const struct step *s, const struct names *n)
 {
-	int k = step_lanes(r, s, i), s1 = 2 * n->pair[s->s1] + i;
-	int d = s->kind <= WHERE_N ? 2 * n->pair[s->d] + i :
-				     step_mask(s, i, first_odd);
+	const int k = step_lanes(r, t, s), s1 = 2 * n->pair[s->s1] + t->i;
+	const int d = s->kind <= WHERE_N ? 2 * n->pair[s->d] + t->i :
+					   step_mask(t, s);
 
 	if (s->kind == JOINS)
-		soft_host_kor(r->code, SOFT_K_M + i, SOFT_K_M + i, SOFT_K_N);
+		soft_host_kor(r->code, d, d, mask_n(t));
 	else if (s->s2 >= K_FIRST)
 		soft_host_op_mem(
 			r->code, s->op, d, k, s1,
@@ -304,24 +316,30 @@ static void emit_step(struct soft_native_run *r, const struct step *s,
 				s->op != SOFT_HOST_BROADCASTQ &&
 				soft_native_is_spread(s->s2 - K_FIRST), s->imm);
 	else
-		soft_host_op(r->code, s->op, d, k, s1, 2 * n->pair[s->s2] + i,
-			     s->imm);
-	if (d == K_ODD_MORE && (s->kind == ODD_LANES || s->kind == ODD_PARTS))
+		soft_host_op(r->code, s->op, d, k, s1,
+			     2 * n->pair[s->s2] + t->i, s->imm);
+	if (is_odd(s) && t->odd)
 		soft_host_kor(r->code, K_ODD, K_ODD, K_ODD_MORE);
+	t->odd |= is_odd(s);
 }
 
 /* All of them; leaves where one finds something odd. */
 static void emit_steps(struct soft_native_run *r, const struct step *step,
 		       const struct names *n, size_t skip)
 {
-	bool odd = false;
+	struct steps t = { .in_turn = false };
 
-	for (int i = 0; i < 2; i++)
-		for (const struct step *s = step; s->kind; s++) {
-			emit_step(r, s, n, i, !odd);
-			odd |= s->kind == ODD_LANES || s->kind == ODD_PARTS;
-		}
-	if (odd)
+	for (const struct step *s = step; s->kind; s++)
+		t.in_turn |= s->kind == MASKED || s->kind == MAKES_IN;
+	if (t.in_turn)
+		for (; t.i < 2; t.i++)
+			for (const struct step *s = step; s->kind; s++)
+				emit_step(r, &t, s, n);
+	else
+		for (const struct step *s = step; s->kind; s++)
+			for (t.i = 0; t.i < 2; t.i++)
+				emit_step(r, &t, s, n);
+	if (t.odd)
 		soft_native_bail(r, soft_host_jump_mask(r->code, K_ODD), skip);
 }
 
