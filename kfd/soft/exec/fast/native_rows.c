@@ -27,7 +27,7 @@ enum name {
 
 enum mask { IN = 1, M, N };
 
-enum step_kind { END, PLAIN, MASKED, WHERE_N, FINDS, FINDS_IN_N, ODD_LANES, ODD_PARTS, MAKES,
+enum step_kind { END, PLAIN, MASKED, WHERE_N, FINDS, FINDS_IN_N, ODD_LANES, ODD_IN_LANES, ODD_PARTS, MAKES,
 		 MAKES_IN, JOINS };
 
 struct step {
@@ -52,6 +52,8 @@ struct row {
 #define FIND_IN_N(op, s1, s2, imm) \
 	{ FINDS_IN_N, SOFT_HOST_##op, N, s1, s2, imm },
 #define ODD(op, s1, s2, imm)   { ODD_LANES, SOFT_HOST_##op, N, s1, s2, imm },
+#define ODD_IN(op, s1, s2, imm) \
+	{ ODD_IN_LANES, SOFT_HOST_##op, N, s1, s2, imm },
 #define ODD_ANY(op, s1, s2, imm) \
 	{ ODD_PARTS, SOFT_HOST_##op, N, s1, s2, imm },
 #define TEST(op, m, s1, s2, relation) \
@@ -107,6 +109,12 @@ static bool has_kind(const struct row *r, enum step_kind first,
 		if (s->kind >= first && s->kind <= last)
 			return true;
 	return false;
+}
+
+static bool reads_mask(const struct row *r)
+{
+	return has_kind(r, MASKED, MASKED) || has_kind(r, MAKES_IN, MAKES_IN) ||
+	       has_kind(r, ODD_IN_LANES, ODD_IN_LANES);
 }
 
 static bool has_float(const struct row *r)
@@ -174,6 +182,12 @@ static bool finish_is_clamp(const struct soft_microop *m, uint32_t mode)
 	       flushes(m, mode);
 }
 
+/* A clamp would have to know. */
+static bool excludes_nan(const struct row *r)
+{
+	return r->check != NONE || has_kind(r, ODD_LANES, ODD_PARTS);
+}
+
 /* A microop of any row, which does no more than this one. */
 static bool is_plain(const struct soft_microop *m, const struct row *r,
 		     uint32_t mode)
@@ -182,7 +196,8 @@ static bool is_plain(const struct soft_microop *m, const struct row *r,
 
 	if (is_finished(m))
 		return (m->fn == f->row16_finish) == is_half(r) &&
-		       finish_is_clamp(m, mode);
+		       finish_is_clamp(m, mode) &&
+		       (!m->u->in.f[ISA_F_CLAMP] || excludes_nan(r));
 	return m->fn == (is_half(r) ? f->row16 : f->row) &&
 	       !m->u->in.f[ISA_F_CLAMP];
 }
@@ -193,6 +208,15 @@ static bool has_op(const struct row *r, enum soft_host_op op)
 		if (s->kind != JOINS && s->op == op)
 			return true;
 	return false;
+}
+
+/* What an instruction needs besides x86-64-v4. */
+static bool host_has(const struct row *r)
+{
+	if (has_op(r, SOFT_HOST_DPBUSD))
+		return __builtin_cpu_supports("avx512vnni");
+	return !has_op(r, SOFT_HOST_PERMI2B) ||
+	       __builtin_cpu_supports("avx512vbmi");
 }
 
 /* What the tables have for an instruction; NULL: nothing. */
@@ -220,8 +244,7 @@ static const struct row *find_row(const struct soft_microop *m, uint32_t mode)
 	uint16_t op = m->part == SOFT_PART_Y ? in->op_y : in->op;
 	const struct row *r = look_up(m, op);
 
-	if (!r || (has_op(r, SOFT_HOST_DPBUSD) &&
-		   !__builtin_cpu_supports("avx512vnni")) ||
+	if (!r || !host_has(r) ||
 	    (soft_native_is_mixed(m) && !mix_allows(mode)))
 		return NULL;
 	return m->fn == soft_simd_v4.ops[op].microop ||
@@ -249,17 +272,14 @@ struct names {
 	int pair[K_FIRST];
 };
 
-/* In use by rows that make no mask M: where something is odd, and one more. */
-#define K_ODD	   SOFT_K_M
-#define K_ODD_MORE (SOFT_K_M + 1)
-
 /*
  * The state of steps that are emitted.  Those of both zmm are mixed, since the
- * host looks ahead only so far; but in turn where IN leaves no mask register
- * for a second N.
+ * host looks ahead only so far; but in turn where IN and M leave no mask
+ * register for a second N.
  */
 struct steps {
 	bool in_turn, odd;
+	int k_odd; /* where something is odd; the next one is free */
 	int i; /* lanes 16 i and up */
 };
 
@@ -270,14 +290,14 @@ static int mask_n(const struct steps *t)
 
 static bool is_odd(const struct step *s)
 {
-	return s->kind == ODD_LANES || s->kind == ODD_PARTS;
+	return s->kind >= ODD_LANES && s->kind <= ODD_PARTS;
 }
 
 /* The mask that a step writes. */
 static int step_mask(const struct steps *t, const struct step *s)
 {
 	if (is_odd(s))
-		return t->odd ? K_ODD_MORE : K_ODD;
+		return t->k_odd + t->odd;
 	return s->d == M && s->kind >= MAKES ? SOFT_K_M + t->i : mask_n(t);
 }
 
@@ -288,6 +308,7 @@ static int step_lanes(const struct soft_native_run *r, const struct steps *t,
 	switch (s->kind) {
 	case MASKED:
 	case MAKES_IN:
+	case ODD_IN_LANES:
 		return SOFT_K_IN + t->i;
 	case WHERE_N:
 	case FINDS_IN_N:
@@ -319,7 +340,7 @@ static void emit_step(struct soft_native_run *r, struct steps *t,
 		soft_host_op(r->code, s->op, d, k, s1,
 			     2 * n->pair[s->s2] + t->i, s->imm);
 	if (is_odd(s) && t->odd)
-		soft_host_kor(r->code, K_ODD, K_ODD, K_ODD_MORE);
+		soft_host_kor(r->code, t->k_odd, t->k_odd, t->k_odd + 1);
 	t->odd |= is_odd(s);
 }
 
@@ -327,10 +348,11 @@ static void emit_step(struct soft_native_run *r, struct steps *t,
 static void emit_steps(struct soft_native_run *r, const struct step *step,
 		       const struct names *n, size_t skip)
 {
-	struct steps t = { .in_turn = false };
+	const struct row row = { .step = step };
+	const bool makes = has_kind(&row, MAKES, JOINS);
+	struct steps t = { .in_turn = makes || reads_mask(&row),
+			   .k_odd = makes ? SOFT_K_IN : SOFT_K_M };
 
-	for (const struct step *s = step; s->kind; s++)
-		t.in_turn |= s->kind == MASKED || s->kind == MAKES_IN;
 	if (t.in_turn)
 		for (; t.i < 2; t.i++)
 			for (const struct step *s = step; s->kind; s++)
@@ -340,7 +362,7 @@ static void emit_steps(struct soft_native_run *r, const struct step *step,
 			for (t.i = 0; t.i < 2; t.i++)
 				emit_step(r, &t, s, n);
 	if (t.odd)
-		soft_native_bail(r, soft_host_jump_mask(r->code, K_ODD), skip);
+		soft_native_bail(r, soft_host_jump_mask(r->code, t.k_odd), skip);
 }
 
 /* Bit of lanes where a relation holds between zmm a and zmm b: to `k`. */
@@ -551,7 +573,7 @@ static void emit_row(struct soft_native_run *r, const struct soft_microop *m,
 		soft_native_flush(r, false);
 	soft_native_exec(r, m->half);
 	name_pairs(r, m, row, &n);
-	if (has_kind(row, MASKED, MASKED) || has_kind(row, MAKES_IN, MAKES_IN))
+	if (reads_mask(row))
 		load_mask(r, SOFT_K_IN, m->mask_in);
 	if (makes || has_kind(row, ODD_LANES, ODD_PARTS))
 		r->mask = SOFT_NOWHERE;
