@@ -12,13 +12,16 @@
  *   superblock  straight code as an array of microops: it is entered at the top
  *               only, runs to the first branch, and may be left early where an
  *               instruction faults.  It passes labels that others jump to,
- * whose code is then in several superblocks: that is the difference from a
- * basic block.  It never follows a branch that is taken, which a trace would;
- * and a trace, in this tree, is a file (isa/trace/trace.h). translator  makes
- * superblocks (translate.h).  An instruction that was entered SOFT_HOT_AFTER
- * times, by a branch or where a wave goes on, becomes the top of one, made of
- * the instructions that followed it so far. vreg        one row of 32 dwords, a lane each: a half of
- * a vector register (exec.h), or a temporary of the superblock.
+ *               whose code is then in several superblocks: that is the
+ *               difference from a basic block.  It never follows a branch that
+ *               is taken, which a trace would; and a trace, in this tree, is a
+ *               file (isa/trace/trace.h).
+ *   translator  makes superblocks (translate.h).  An instruction that was
+ *               entered SOFT_HOT_AFTER times, by a branch or where a wave goes
+ *               on, becomes the top of one, made of the instructions that
+ *               followed it so far.
+ *   vreg        one row of 32 dwords, a lane each: a half of a vector register
+ *               (exec.h), or a temporary of the superblock.
  *
  * Where the host has AVX-512, vector microops that follow each other are also
  * made into one function of host code (native.h).

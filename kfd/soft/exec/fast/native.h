@@ -18,10 +18,11 @@
  * It has two bodies, for EXEC all ones and for any other, which is looked at
  * where it begins.  Whatever writes EXEC is the last one in it.
  *
- * Loads and stores of lanes that follow each other are part of it
- * (native_mem.c), and so is DPP where all lanes execute.  For others it leaves
- * to the microop and is entered again behind that one, by a microop that stands
- * there:
+ * Operands are prepared in it (native_prepare.c), lanes moved at will
+ * (native_cross.c).  Loads and stores of lanes that follow each other are part
+ * of it (native_mem.c), and so is DPP where all lanes execute.  For others it
+ * leaves to the microop and is entered again behind that one, by a microop that
+ * stands there:
  *
  *	native  v_add_nc_u32  load  native  v_fma_f32  ...
  *	   `------------------------------------------^
@@ -51,7 +52,8 @@ struct soft_native {
 /*
  * The n microops of a superblock, with functions in front of runs where `c`
  * and the host allow them; the caller frees them, soft_native_free() their
- * code.  `temp` is where the superblock's temporaries begin, `mode` is MODE[7:0].
+ * code.  `temp` is where the superblock's temporaries begin, `mode` is
+ * MODE[7:0].
  */
 struct soft_microop *soft_native_fuse(struct soft_code_cache *c,
 				      struct soft_microop *m, size_t n,
@@ -115,9 +117,9 @@ void soft_host_op_mem(struct buf *code, enum soft_host_op op, int d, int k,
 void soft_host_prefetch(struct buf *code, struct soft_host_mem m);
 
 /*
- * Mask registers of up to 32 bits.  16 lanes from memory, and from
- * another one; these, by way of ecx; * 16 high ones and 16 low ones to 32; a or b; those 32 of k that are also set at
- * `exec`, to memory.
+ * Mask registers of up to 32 bits.  16 lanes from memory, and from another one;
+ * these, by way of ecx; 16 high ones and 16 low ones to 32; a or b; those 32 of
+ * k that are also set at `exec`, to memory.
  */
 void soft_host_kload16(struct buf *code, int k, struct soft_host_mem m);
 void soft_host_kmove16(struct buf *code, int k, int from);
@@ -257,14 +259,17 @@ void soft_native_flush(struct soft_native_run *r, bool flush);
 /* Leave if the jump is taken. */
 void soft_native_bail(struct soft_native_run *r, size_t jump, size_t skip);
 
-/* -------------------------------------------------------- native_rows.c ---- */
-
-#define SOFT_NOWHERE -1
+/* -------------------------------------------------------- native_find.c ---- */
 
 /* Does native.def know it, where MODE[7:0] is `mode`, or is it prepared? */
 bool soft_native_is_row(const struct soft_microop *m, uint32_t mode);
 /* Of such ones: it writes a mask. */
 bool soft_native_makes_mask(const struct soft_microop *m, uint32_t mode);
+
+/* -------------------------------------------------------- native_rows.c ---- */
+
+#define SOFT_NOWHERE -1
+
 /* `skip`: where it is left for the microop. */
 void soft_native_row(struct soft_native_run *r, const struct soft_microop *m,
 		     size_t skip);
@@ -316,8 +321,8 @@ int soft_native_active(struct soft_native_run *r, int pair);
 #define SOFT_PAIR_V 15
 enum {
 	SOFT_K_OTHER = 0, /* what no instruction can be masked by */
-	SOFT_K_M = 1,	  /* and 2 */
-	SOFT_K_IN = 3,	  /* and 4 */
+	SOFT_K_M = 1,	  /* and 2; or where something is odd */
+	SOFT_K_IN = 3,	  /* and 4; or, of a row that makes M, the same */
 	SOFT_K_EXEC = 5,  /* and 6 */
 	SOFT_K_N = 7,	  /* in use for one row of lanes at a time */
 };
