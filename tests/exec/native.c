@@ -2,8 +2,8 @@
  * Instructions as code of the host (kfd/soft/exec/fast/native.def) give what
  * their handlers give, bit for bit: each one listed here by itself, for special
  * and random sources, all halves as the first one, in several MODEs, with all
- * lanes and with some.  The same is asked of the microops for
- * processors without AVX-512, and without AVX2.
+ * lanes and with some, of a wave32 and of a wave64.  The same is asked of the
+ * microops for processors without AVX-512, and without AVX2.
  *
  * T0_SEED chooses other numbers, T0_SLOW=1 more of them.
  */
@@ -138,7 +138,8 @@ static const struct inst insts[] = {
 	{ "v_pk_lshrrev_b16 v30, v10, v11", 0 },
 	{ "v_pk_ashrrev_i16 v30, v10, v11", 0 },
 	{ "v_pk_mad_u16 v30, v10, v11, v12", 0 },
-	{ "v_pk_mad_i16 v30, v10, v11, v12 op_sel:[1,0,1] op_sel_hi:[0,1,1]", 0 },
+	{ "v_pk_mad_i16 v30, v10, v11, v12 op_sel:[1,0,1] op_sel_hi:[0,1,1]",
+	  0 },
 	{ "v_readlane_b32 s12, v10, 3", 0 },
 	{ "v_readlane_b32 s12, v10, s13", 0 },
 	{ "v_readlane_b32 vcc_lo, v10, m0", 0 },
@@ -337,21 +338,34 @@ static void load(struct bench_machine m[2], struct bench_code *code,
 static void print_difference(const struct bench_machine m[2], const char *text,
 			     uint32_t mode, uint32_t exec)
 {
-	for (int r = RESULTS; r < RESULTS + N_RESULTS; r++)
-		for (int i = 0; i < LANES; i++) {
-			if (m[0].v[r][i] == m[1].v[r][i])
-				continue;
-			diag("%s: MODE %x, EXEC %x, v%d, lane %d: fast %08x, "
-			     "slow %08x of %08x %08x %08x",
-			     text, mode, exec, r, i, m[0].v[r][i], m[1].v[r][i],
-			     m[1].v[SOURCES][i], m[1].v[SOURCES + 1][i],
-			     m[1].v[SOURCES + 2][i]);
-			return;
-		}
+	for (int h = 0; h < soft_halves(&m[0].w); h++)
+		for (int r = RESULTS; r < RESULTS + N_RESULTS; r++)
+			for (int i = 0; i < LANES; i++) {
+				uint32_t(*const fast)[LANES] = m[0].w.v[h];
+				uint32_t(*const slow)[LANES] = m[1].w.v[h];
+
+				if (fast[r][i] == slow[r][i])
+					continue;
+				diag("%s: MODE %x, EXEC %x, v%d, lane %d: fast "
+				     "%08x, slow %08x of %08x %08x %08x",
+				     text, mode, exec, r, 32 * h + i,
+				     fast[r][i], slow[r][i], slow[SOURCES][i],
+				     slow[SOURCES + 1][i],
+				     slow[SOURCES + 2][i]);
+				return;
+			}
 	for (int i = 0; i < 128; i++)
 		if (m[0].w.s[i] != m[1].w.s[i])
 			diag("%s: MODE %x, EXEC %x, s%d: fast %08x, slow %08x",
 			     text, mode, exec, i, m[0].w.s[i], m[1].w.s[i]);
+}
+
+static uint32_t random_exec(struct isa_gen_state *g, int round)
+{
+	return round % 3 ? ~0u :
+	       round % 5 ? gen_u32(g) :
+	       round % 2 ? 0xffff :
+			   0;
 }
 
 /* One vector of sources by both; false: they differ. */
@@ -359,22 +373,28 @@ static bool one(struct isa_gen_state *g, struct bench_machine m[2],
 		const char *text, uint32_t mode, int round)
 {
 	struct soft_wave as = { .mode = mode, .scc = round & 1 };
-	uint32_t saved[N_RESULTS][SOFT_LANES];
+	const int halves = soft_halves(&m[0].w);
+	bool same;
 
 	for (int i = 0; i < 106; i++)
 		as.s[i] = random_word(g);
-	as.s[ISA_R_EXEC_LO] = round % 3 ? ~0u :
-			      round % 5 ? gen_u32(g) :
-			      round % 2 ? 0xffff :
-					  0;
-	fill(g, m[0].v, round);
-	memcpy(m[1].v[SOURCES], m[0].v[SOURCES], sizeof(saved[0]) * N_SOURCES);
-	memcpy(m[1].v[RESULTS], m[0].v[RESULTS], sizeof(saved));
+	for (int h = 0; h < halves; h++) {
+		uint32_t(*const fast)[LANES] = m[0].w.v[h];
+		uint32_t(*const slow)[LANES] = m[1].w.v[h];
+
+		as.s[ISA_R_EXEC_LO + h] = random_exec(g, round);
+		fill(g, fast, round);
+		memcpy(slow[SOURCES], fast[SOURCES], N_SOURCES * sizeof(*fast));
+		memcpy(slow[RESULTS], fast[RESULTS], N_RESULTS * sizeof(*fast));
+	}
 	for (int k = 0; k < 2; k++)
 		run(&m[k], &as);
-	if (!memcmp(m[0].v[RESULTS], m[1].v[RESULTS], sizeof(saved)) &&
-	    !memcmp(m[0].w.s, m[1].w.s, sizeof(m[0].w.s)) &&
-	    m[0].w.scc == m[1].w.scc)
+	same = !memcmp(m[0].w.s, m[1].w.s, sizeof(m[0].w.s)) &&
+	       m[0].w.scc == m[1].w.scc;
+	for (int h = 0; h < halves; h++)
+		same &= !memcmp(m[0].w.v[h][RESULTS], m[1].w.v[h][RESULTS],
+				N_RESULTS * sizeof(*m[0].w.v[h]));
+	if (same)
 		return true;
 	print_difference(m, text, mode, as.s[ISA_R_EXEC_LO]);
 	return false;
@@ -403,10 +423,27 @@ static bool check_mode(struct isa_gen_state *g, struct bench_machine m[2],
 	return true;
 }
 
+/* SGPRs are pairs of them then. */
+static bool check_wave64(struct isa_gen_state *g, struct bench_machine m[2],
+			 const struct inst *inst, int rounds)
+{
+	bool same = true;
+
+	for (int k = 0; k < 2; k++)
+		m[k].w.wave_size = 64;
+	for (int k = 0; k < 2 && same; k++)
+		same = check_mode(g, m, inst, modes[k], rounds, NULL);
+	for (int k = 0; k < 2; k++)
+		m[k].w.wave_size = 32;
+	if (!same)
+		diag("%s: as a wave64", inst->text);
+	return same;
+}
+
 static bool check(struct isa_gen_state *g, struct bench_machine m[2],
 		  const struct inst *inst, double *share)
 {
-	const int part = getenv("T0_SLOW") ? 1 : 4; /* of all halves */
+	const int part = getenv("T0_SLOW") ? 1 : 8; /* of all halves */
 	const int rounds = 6000 / part;
 
 	if (!check_mode(g, m, inst, modes[0], 16 * 0x10000 / SOFT_LANES / part,
@@ -418,7 +455,7 @@ static bool check(struct isa_gen_state *g, struct bench_machine m[2],
 	for (size_t i = 0; i < ARRAY_SIZE(odd_modes); i++)
 		if (!check_mode(g, m, inst, odd_modes[i], rounds / 8, NULL))
 			return false;
-	return true;
+	return check_wave64(g, m, inst, rounds / 4);
 }
 
 /* ----------------------------------------------------------------- levels ----
@@ -426,8 +463,10 @@ static bool check(struct isa_gen_state *g, struct bench_machine m[2],
 
 static void init(struct bench_machine m[2])
 {
-	for (int k = 0; k < 2; k++)
+	for (int k = 0; k < 2; k++) {
 		bench_machine_init(&m[k], 4096);
+		m[k].w.v[1] = bench_memory(256 * sizeof(*m[k].v));
+	}
 	m[1].slow = true;
 }
 
@@ -479,7 +518,9 @@ int main(void)
 			ok(share > 0.1, "%s: host code alone %.2f of the time",
 			   t->text, share);
 	}
-	for (int k = 0; k < 2; k++)
+	for (int k = 0; k < 2; k++) {
+		free(m[k].w.v[1]);
 		bench_machine_fini(&m[k]);
+	}
 	return plan_done();
 }
