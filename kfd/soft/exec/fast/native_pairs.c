@@ -37,6 +37,9 @@ int soft_native_take(struct soft_native_run *r)
 	for (int i = 0; i < SOFT_NATIVE_PAIRS; i++)
 		if (r->pair[i].last < r->pair[best].last)
 			best = i;
+	if (r->pair[best].last == r->now)
+		BUG("a microop needs more than %d registers",
+		    SOFT_NATIVE_PAIRS);
 	r->pair[best].used = false;
 	r->pair[best].last = r->now;
 	return best;
