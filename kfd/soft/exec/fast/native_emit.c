@@ -35,63 +35,77 @@ bool soft_host_is_float(enum soft_host_op op)
 	return host_inst[op].prefix & HOST_FLOAT;
 }
 
-/* There is mostly room; the byte behind the last one is buf's. */
-static void emit_byte(struct buf *code, unsigned b)
+/*
+ * Up to 8 bytes, lowest first.  There is mostly room; the byte behind the last
+ * one is buf's.
+ */
+static void emit_bytes(struct buf *code, uint64_t bytes, unsigned n)
 {
-	char byte = (char)b;
-
-	if (code->len + 2 <= code->cap) {
-		code->data[code->len++] = byte;
+	if (code->len + sizeof(bytes) < code->cap) {
+		memcpy(code->data + code->len, &bytes, sizeof(bytes));
+		code->len += n;
 		return;
 	}
-	buf_add(code, &byte, 1);
+	buf_add(code, &bytes, n);
+}
+
+static void emit_byte(struct buf *code, unsigned b)
+{
+	emit_bytes(code, b & 0xff, 1);
 }
 
 static void emit_dword(struct buf *code, uint32_t v)
 {
-	for (int i = 0; i < 32; i += 8)
-		emit_byte(code, v >> i & 0xff);
+	emit_bytes(code, v, 4);
 }
 
-/* ModRM and what follows; a SIB byte is never needed. */
+/* ModRM, and what follows; a SIB byte is never needed. */
+static unsigned modrm_mem(int reg, struct soft_host_mem m)
+{
+	return (unsigned)(reg & 7) << 3 |
+	       (m.base == SOFT_RIP ? 5 : 0x80 | (m.base & 7));
+}
+
+static void emit_offset(struct buf *code, struct soft_host_mem m, int imm_bytes)
+{
+	int32_t from = 0;
+
+	/* Counted from the end of the instruction. */
+	if (m.base == SOFT_RIP)
+		from = imm_bytes + 4 + (int32_t)code->len;
+	emit_dword(code, (uint32_t)(m.offset - from));
+}
+
 static void emit_mem(struct buf *code, int reg, struct soft_host_mem m,
 		     int imm_bytes)
 {
-	reg = (reg & 7) << 3;
-	if (m.base == SOFT_RIP) {
-		/* Counted from the end of the instruction. */
-		emit_byte(code, 5 | (unsigned)reg);
-		emit_dword(code, (uint32_t)(m.offset - imm_bytes - 4 -
-					    (int32_t)code->len));
-		return;
-	}
-	emit_byte(code, 0x80 | (unsigned)reg | (m.base & 7));
-	emit_dword(code, (uint32_t)m.offset);
+	emit_byte(code, modrm_mem(reg, m));
+	emit_offset(code, m, imm_bytes);
 }
 
 /* ----------------------------------------------------------------- zmm ---- */
 
 /*
- * The four bytes of EVEX.  R, X and B extend the fields of ModRM, of which X is
+ * The four bytes of EVEX, opcode and ModRM.  R, X and B extend the fields of ModRM, of which X is
  * bit 4 of a zmm in r/m; all of them, vvvv and V are inverted.
  */
 static void emit_evex(struct buf *code, const struct host_inst *h, int reg,
-		      int rm_high, int k, int vvvv, bool spread)
+		      int rm_high, int k, int vvvv, bool spread, uint64_t modrm)
 {
 	unsigned r = ~(unsigned)reg, rm = ~(unsigned)rm_high;
 	unsigned v = ~(unsigned)vvvv, round = h->prefix >> 4 & 3;
 
-	emit_byte(code, 0x62);
-	emit_byte(code, (r >> 3 & 1) << 7 | (rm >> 4 & 1) << 6 |
-				(rm >> 3 & 1) << 5 | (r >> 4 & 1) << 4 |
-				(h->map & 7));
-	emit_byte(code, (h->prefix & HOST_W1) | (v & 15) << 3 | 4 |
-				(h->prefix & 3));
+	unsigned p0 = (r >> 3 & 1) << 7 | (rm >> 4 & 1) << 6 |
+		      (rm >> 3 & 1) << 5 | (r >> 4 & 1) << 4 | (h->map & 7);
+	unsigned p1 = (h->prefix & HOST_W1) | (v & 15) << 3 | 4 |
+		      (h->prefix & 3);
 	/* A rounding is where the length was, and where `spread` is. */
-	emit_byte(code, (round ? round : 2) << 5 |
-				(unsigned)(spread || round) << 4 |
-				(v >> 4 & 1) << 3 | (unsigned)k);
-	emit_byte(code, h->opcode);
+	unsigned p2 = (round ? round : 2) << 5 |
+		      (unsigned)(spread || round) << 4 | (v >> 4 & 1) << 3 |
+		      (unsigned)k;
+
+	emit_bytes(code, 0x62 | p0 << 8 | p1 << 16 | p2 << 24 |
+			 (uint64_t)h->opcode << 32 | modrm << 40, 6);
 }
 
 /* Where EVEX wants the operands: ModRM.reg, vvvv. */
@@ -112,8 +126,8 @@ void soft_host_op(struct buf *code, enum soft_host_op op, int d, int k, int s1,
 	const bool store = h->shape == STORE;
 	int reg = store ? s2 : modrm_reg(h, d), rm = store ? d : s2;
 
-	emit_evex(code, h, reg, rm, k, vvvv_reg(h, d, s1), false);
-	emit_byte(code, 0xc0 | (unsigned)(reg & 7) << 3 | (rm & 7));
+	emit_evex(code, h, reg, rm, k, vvvv_reg(h, d, s1), false,
+		  0xc0 | (unsigned)(reg & 7) << 3 | (rm & 7));
 	if (has_imm(op))
 		emit_byte(code, imm);
 }
@@ -125,8 +139,9 @@ void soft_host_op_mem(struct buf *code, enum soft_host_op op, int d, int k,
 	int reg = modrm_reg(h, d);
 	int rm = s2.base == SOFT_RIP ? 0 : s2.base & 8;
 
-	emit_evex(code, h, reg, rm, k, vvvv_reg(h, d, s1), spread);
-	emit_mem(code, reg, s2, has_imm(op));
+	emit_evex(code, h, reg, rm, k, vvvv_reg(h, d, s1), spread,
+		  modrm_mem(reg, s2));
+	emit_offset(code, s2, has_imm(op));
 	if (has_imm(op))
 		emit_byte(code, imm);
 }
