@@ -27,50 +27,24 @@ static const struct signed_row {
 #undef N
 };
 
-bool soft_row_has_name(const struct row *r, enum name v)
+struct soft_steps_use soft_steps_use(const struct step *s)
 {
-	for (const struct step *s = r->step; s->kind; s++)
-		if (s->kind != JOINS &&
-		    (s->s1 == v || s->s2 == v || (v > V && s->d == v)))
-			return true;
-	return false;
-}
+	struct soft_steps_use u = { .names = 0 };
 
-bool soft_row_has_result(const struct row *r)
-{
-	for (const struct step *s = r->step; s->kind; s++)
-		if (s->kind <= WHERE_N && s->d == T)
-			return true;
-	return false;
-}
-
-bool soft_row_has_kind(const struct row *r, enum step_kind first,
-		     enum step_kind last)
-{
-	for (const struct step *s = r->step; s->kind; s++)
-		if (s->kind >= first && s->kind <= last)
-			return true;
-	return false;
-}
-
-bool soft_row_reads_mask(const struct row *r)
-{
-	return soft_row_has_kind(r, MASKED, MASKED) ||
-	       soft_row_has_kind(r, MAKES_IN, MAKES_IN) ||
-	       soft_row_has_kind(r, ODD_IN_LANES, ODD_IN_LANES);
-}
-
-bool soft_row_has_float(const struct row *r)
-{
-	for (const struct step *s = r->step; s->kind; s++)
-		if (s->kind != JOINS && soft_host_is_float(s->op))
-			return true;
-	return false;
-}
-
-bool soft_row_is_half(const struct row *r)
-{
-	return r->check >= HALF;
+	for (; s->kind; s++) {
+		u.kinds |= 1u << s->kind;
+		if (s->kind == JOINS)
+			continue;
+		u.names |= 1u << s->s1;
+		if (s->s2 < K_FIRST)
+			u.names |= 1u << s->s2;
+		if (s->kind <= WHERE_N) {
+			u.names |= s->d > V ? 1u << s->d : 0;
+			u.result |= s->d == T;
+		}
+		u.floats |= soft_host_is_float(s->op);
+	}
+	return u;
 }
 
 /* --------------------------------------------------- results of floats ---- */
@@ -133,7 +107,7 @@ static bool finish_is_clamp(const struct soft_microop *m, uint32_t mode)
 /* A clamp would have to know. */
 static bool excludes_nan(const struct row *r)
 {
-	return r->check != NONE || soft_row_has_kind(r, ODD_LANES, ODD_PARTS);
+	return r->check != NONE || soft_steps_use(r->step).kinds & SOFT_ODD;
 }
 
 /* A microop of any row, which does no more than this one. */
@@ -150,21 +124,12 @@ static bool is_plain(const struct soft_microop *m, const struct row *r,
 	       !m->u->in.f[ISA_F_CLAMP];
 }
 
-static bool has_op(const struct row *r, enum soft_host_op op)
-{
-	for (const struct step *s = r->step; s->kind; s++)
-		if (s->kind != JOINS && s->op == op)
-			return true;
-	return false;
-}
-
 /* What an instruction needs besides x86-64-v4. */
 static bool host_has(const struct row *r)
 {
-	if (has_op(r, SOFT_HOST_DPBUSD))
-		return __builtin_cpu_supports("avx512vnni");
-	return !has_op(r, SOFT_HOST_PERMI2B) ||
-	       __builtin_cpu_supports("avx512vbmi");
+	return r->check == VNNI ? __builtin_cpu_supports("avx512vnni") :
+	       r->check == VBMI ? __builtin_cpu_supports("avx512vbmi") :
+				  true;
 }
 
 /* What the tables have for an instruction; NULL: nothing. */
@@ -210,5 +175,6 @@ bool soft_native_is_row(const struct soft_microop *m, uint32_t mode)
 bool soft_native_makes_mask(const struct soft_microop *m, uint32_t mode)
 {
 	return !soft_native_is_preparation(m) &&
-	       soft_row_has_kind(soft_native_find(m, mode), MAKES, JOINS);
+	       soft_steps_use(soft_native_find(m, mode)->step).kinds &
+		       SOFT_MAKES;
 }

@@ -86,12 +86,10 @@ static void emit_step(struct soft_native_run *r, struct steps *t,
 
 /* All of them; leaves where one finds something odd. */
 static void emit_steps(struct soft_native_run *r, const struct step *step,
-		       const struct names *n, size_t skip)
+		       uint32_t kinds, const struct names *n, size_t skip)
 {
-	const struct row row = { .step = step };
-	const bool makes = soft_row_has_kind(&row, MAKES, JOINS);
-	struct steps t = { .in_turn = makes || soft_row_reads_mask(&row),
-			   .k_odd = makes ? SOFT_K_IN : SOFT_K_M };
+	struct steps t = { .in_turn = kinds & (SOFT_MAKES | SOFT_READS),
+			   .k_odd = kinds & SOFT_MAKES ? SOFT_K_IN : SOFT_K_M };
 
 	if (t.in_turn)
 		for (; t.i < 2; t.i++)
@@ -150,12 +148,15 @@ static void check_value(struct soft_native_run *r, int t, enum name value,
 }
 
 static void emit_check(struct soft_native_run *r, const struct row *row,
-		       const struct names *n, size_t skip)
+		       const struct soft_steps_use *use, const struct names *n,
+		       size_t skip)
 {
 	switch (row->check) {
 	case NONE:
 	case PAIRS:
 	case FLUSHED:
+	case VNNI:
+	case VBMI:
 	case HALF:
 		break;
 	case NAN_RESULT:
@@ -163,7 +164,7 @@ static void emit_check(struct soft_native_run *r, const struct row *row,
 		break;
 	case ORDERED:
 		check_ordered(r, n->pair[A], n->pair[B], skip);
-		if (soft_row_has_name(row, C))
+		if (use->names >> C & 1)
 			check_ordered(r, n->pair[C], n->pair[C], skip);
 		break;
 	case LEAST:
@@ -220,14 +221,14 @@ void soft_native_exec(struct soft_native_run *r, int half)
 }
 
 static void name_pairs(struct soft_native_run *r, const struct soft_microop *m,
-		       const struct row *row, struct names *n)
+		       const struct soft_steps_use *use, struct names *n)
 {
 	const uintptr_t at[] = { m->a, m->b, m->c };
 	const uint8_t base[] = { m->ka, m->kb, m->kc };
-	const bool all = r->masked && soft_row_has_kind(row, ODD_PARTS, ODD_PARTS);
+	const bool all = r->masked && use->kinds >> ODD_PARTS & 1;
 
 	for (int i = A; i <= C_HIGH; i++) {
-		if (!soft_row_has_name(row, i))
+		if (!(use->names >> i & 1))
 			continue;
 		n->pair[i] = soft_native_load(
 			r, soft_native_vreg(r, base[i % 3],
@@ -239,11 +240,11 @@ static void name_pairs(struct soft_native_run *r, const struct soft_microop *m,
 			n->pair[i] = soft_native_mixed(r, n->pair[i],
 						       m->mods[i]);
 	}
-	n->pair[T] = soft_row_has_result(row) ? soft_native_take(r) : 0;
+	n->pair[T] = use->result ? soft_native_take(r) : 0;
 	n->pair[U] = SOFT_PAIR_U;
 	n->pair[V] = SOFT_PAIR_V;
 	for (int i = T_HIGH; i < K_FIRST; i++)
-		if (soft_row_has_name(row, i))
+		if (use->names >> i & 1)
 			n->pair[i] = soft_native_take(r);
 }
 
@@ -262,7 +263,7 @@ static void emit_clamp(struct soft_native_run *r, const struct soft_microop *m,
 	};
 	const int bits = isa_type_info(soft_native_result(m)->type)->bits;
 
-	emit_steps(r, bits == 16 ? half : full, n, 0);
+	emit_steps(r, bits == 16 ? half : full, 0, n, 0);
 }
 
 static struct soft_host_mem mode_at(void)
@@ -303,34 +304,33 @@ static void require_plain16(struct soft_native_run *r, size_t skip)
 static void emit_row(struct soft_native_run *r, const struct soft_microop *m,
 		     const struct row *row, size_t skip)
 {
-	const bool result = soft_row_has_result(row);
-	const bool makes = soft_row_has_kind(row, MAKES, JOINS);
+	const struct soft_steps_use use = soft_steps_use(row->step);
 	struct names n = { { 0 } };
 
 	if (soft_row_is_half(row) || row->check == PAIRS)
 		require_plain16(r, skip);
 	if (soft_native_flushes(m, r->mode) || row->check == FLUSHED)
 		soft_native_flush(r, true);
-	else if (soft_row_has_float(row) && !soft_native_is_flushed(m, r->mode))
+	else if (use.floats && !soft_native_is_flushed(m, r->mode))
 		soft_native_flush(r, false);
 	soft_native_exec(r, m->half);
-	name_pairs(r, m, row, &n);
-	if (soft_row_reads_mask(row))
+	name_pairs(r, m, &use, &n);
+	if (use.kinds & SOFT_READS)
 		load_mask(r, SOFT_K_IN, m->mask_in);
-	if (makes || soft_row_has_kind(row, ODD_LANES, ODD_PARTS))
+	if (use.kinds & (SOFT_MAKES | SOFT_ODD))
 		r->mask = SOFT_NOWHERE;
-	emit_steps(r, row->step, &n, skip);
-	emit_check(r, row, &n, skip);
+	emit_steps(r, row->step, use.kinds, &n, skip);
+	emit_check(r, row, &use, &n, skip);
 	if (soft_native_clamps(m))
 		emit_clamp(r, m, &n);
 	if (soft_row_is_half(row))
 		merge_half(r, n.pair[T], soft_native_vreg(r, m->half, m->d),
 			   m->imm);
-	if (makes && m->mask_out != SOFT_NO_MASK)
+	if (use.kinds & SOFT_MAKES && m->mask_out != SOFT_NO_MASK)
 		store_mask(r, m);
-	if (result)
+	if (use.result)
 		soft_native_put(r, n.pair[T], soft_native_vreg(r, m->half, m->d));
-	if (soft_row_has_name(row, T_HIGH))
+	if (use.names >> T_HIGH & 1)
 		soft_native_put(r, n.pair[T_HIGH],
 			   soft_native_vreg(r, m->half,
 					    m->d + SOFT_VREG_BYTES));

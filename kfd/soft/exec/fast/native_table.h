@@ -10,7 +10,7 @@
 #include "kfd/soft/exec/fast/native.h"
 
 enum check {
-	NONE, NAN_RESULT, ORDERED, LEAST, MOST, PAIRS, FLUSHED,
+	NONE, NAN_RESULT, ORDERED, LEAST, MOST, PAIRS, FLUSHED, VNNI, VBMI,
 	HALF, HALF_NAN, HALF_SOURCE,
 };
 
@@ -71,16 +71,23 @@ struct row {
 /* The row of a microop that is no preparation, NULL: none. */
 const struct row *soft_native_find(const struct soft_microop *m, uint32_t mode);
 
-/* Is a step of these kinds in it? */
-bool soft_row_has_kind(const struct row *r, enum step_kind first,
-		       enum step_kind last);
-/* Does it read this, or, of those free ones that are no U and V, use it? */
-bool soft_row_has_name(const struct row *r, enum name v);
-/* Is there a result; is that a half of a dword; does MXCSR matter? */
-bool soft_row_has_result(const struct row *r);
-bool soft_row_is_half(const struct row *r);
-bool soft_row_has_float(const struct row *r);
-bool soft_row_reads_mask(const struct row *r);
+static inline bool soft_row_is_half(const struct row *r)
+{
+	return r->check >= HALF;
+}
+
+/* What steps are about. */
+struct soft_steps_use {
+	uint32_t names; /* bits: those read; free ones but U and V, too */
+	uint32_t kinds; /* bits */
+	bool result, floats; /* is there one; does MXCSR matter? */
+};
+struct soft_steps_use soft_steps_use(const struct step *s);
+
+/* Do they make a mask, read one, find something odd? */
+#define SOFT_MAKES (1u << MAKES | 1u << MAKES_IN | 1u << JOINS)
+#define SOFT_READS (1u << MASKED | 1u << MAKES_IN | 1u << ODD_IN_LANES)
+#define SOFT_ODD   (1u << ODD_LANES | 1u << ODD_IN_LANES | 1u << ODD_PARTS)
 
 /* The operand that a microop's result goes to. */
 const struct isa_operand *soft_native_result(const struct soft_microop *m);
