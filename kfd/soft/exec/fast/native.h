@@ -98,9 +98,6 @@ struct soft_host_mem {
 	int32_t offset;
 };
 
-/* Does MXCSR matter to it? */
-bool soft_host_is_float(enum soft_host_op op);
-
 /*
  * vop[k](zmm d, zmm s1, zmm s2), or of two operands vop[k](zmm d, zmm s2); `k`
  * is the mask register of the lanes to be written, 0: all.  Where `op` compares

@@ -8,10 +8,9 @@
 #include "kfd/soft/exec/fast/native.h"
 
 enum shape { THREE, TWO, STORE, SHIFT };
-#define HOST_W1	   0x80
-#define HOST_FLOAT 8
-#define HOST_DOWN  0x10
-#define HOST_UP	   0x20
+#define HOST_W1	  0x80
+#define HOST_DOWN 0x10
+#define HOST_UP	  0x20
 
 static const struct host_inst {
 	uint8_t map, prefix, opcode, shape;
@@ -28,11 +27,6 @@ static bool has_imm(enum soft_host_op op)
 	const struct host_inst *h = &host_inst[op];
 
 	return h->map == 3 || h->shape == SHIFT || op == SOFT_HOST_CMPPS;
-}
-
-bool soft_host_is_float(enum soft_host_op op)
-{
-	return host_inst[op].prefix & HOST_FLOAT;
 }
 
 /*

@@ -42,7 +42,6 @@ struct soft_steps_use soft_steps_use(const struct step *s)
 			u.names |= s->d > V ? 1u << s->d : 0;
 			u.result |= s->d == T;
 		}
-		u.floats |= soft_host_is_float(s->op);
 	}
 	return u;
 }
@@ -82,13 +81,6 @@ bool soft_native_flushes(const struct soft_microop *m, uint32_t mode)
 
 	return m->fn == op->flush ||
 	       (is_finished(m) && op->flush && !(mode & SOFT_MODE_DENORM_F32));
-}
-
-/* Is it all the same, as the sources have no denormals? */
-bool soft_native_is_flushed(const struct soft_microop *m, uint32_t mode)
-{
-	return is_finished(m) && lane_op(m)->flags & SOFT_V_KEEP_OUT &&
-	       !(mode & SOFT_MODE_DENORM_F32);
 }
 
 /* Is a clamp at most what is to be done with the result, and flushing? */

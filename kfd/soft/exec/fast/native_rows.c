@@ -154,7 +154,6 @@ static void emit_check(struct soft_native_run *r, const struct row *row,
 	switch (row->check) {
 	case NONE:
 	case PAIRS:
-	case FLUSHED:
 	case VNNI:
 	case VBMI:
 	case HALF:
@@ -309,10 +308,12 @@ static void emit_row(struct soft_native_run *r, const struct soft_microop *m,
 
 	if (soft_row_is_half(row) || row->check == PAIRS)
 		require_plain16(r, skip);
-	if (soft_native_flushes(m, r->mode) || row->check == FLUSHED)
+	/*
+	 * Others do not mind if it is so: where MODE says it, what they read
+	 * has no denormals.
+	 */
+	if (soft_native_flushes(m, r->mode))
 		soft_native_flush(r, true);
-	else if (use.floats && !soft_native_is_flushed(m, r->mode))
-		soft_native_flush(r, false);
 	soft_native_exec(r, m->half);
 	name_pairs(r, m, &use, &n);
 	if (use.kinds & SOFT_READS)

@@ -10,7 +10,7 @@
 #include "kfd/soft/exec/fast/native.h"
 
 enum check {
-	NONE, NAN_RESULT, ORDERED, LEAST, MOST, PAIRS, FLUSHED, VNNI, VBMI,
+	NONE, NAN_RESULT, ORDERED, LEAST, MOST, PAIRS, VNNI, VBMI,
 	HALF, HALF_NAN, HALF_SOURCE,
 };
 
@@ -80,7 +80,7 @@ static inline bool soft_row_is_half(const struct row *r)
 struct soft_steps_use {
 	uint32_t names; /* bits: those read; free ones but U and V, too */
 	uint32_t kinds; /* bits */
-	bool result, floats; /* is there one; does MXCSR matter? */
+	bool result;
 };
 struct soft_steps_use soft_steps_use(const struct step *s);
 
@@ -93,11 +93,7 @@ struct soft_steps_use soft_steps_use(const struct step *s);
 const struct isa_operand *soft_native_result(const struct soft_microop *m);
 /* Is the result clamped? */
 bool soft_native_clamps(const struct soft_microop *m);
-/*
- * f32 denormals, where MODE[7:0] is `mode`: do they become zeros, before and
- * after; is it all the same, as the sources have none?
- */
+/* Do f32 denormals become zeros, before and after, where MODE[7:0] is `mode`? */
 bool soft_native_flushes(const struct soft_microop *m, uint32_t mode);
-bool soft_native_is_flushed(const struct soft_microop *m, uint32_t mode);
 
 #endif
