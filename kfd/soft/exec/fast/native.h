@@ -343,7 +343,7 @@ enum soft_native_constant {
 /* Is it a dword or two for all lanes, and no zmm? */
 static inline bool soft_native_is_spread(int constant)
 {
-	return constant < SOFT_NATIVE_LINE;
+	return constant >= SOFT_NATIVE_31;
 }
 
 static inline struct soft_host_mem soft_native_at(int constant)
