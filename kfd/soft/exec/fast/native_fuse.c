@@ -7,8 +7,8 @@
 
 #include "kfd/soft/exec/fast/native.h"
 
-/* Where soft_native_at() says. */
-static const uint32_t constant[SOFT_NATIVE_CONSTANTS] = {
+/* Where soft_native_at() says; code begins in a line of the caches. */
+static const uint32_t constant[(SOFT_NATIVE_CONSTANTS + 15) / 16 * 16] = {
 #define K(name, value) value,
 #define Q(name, value) (uint32_t)(value), (uint32_t)((value) >> 32),
 #define F(name, ...) __VA_ARGS__,
