@@ -105,25 +105,16 @@ static void row_int8(const struct qwen_kernels *k, const float *x,
 	}
 }
 
-/* The value that is largest becomes -8: no code is wasted on its side. */
-static void row_int4(const struct qwen_kernels *k, const float *x,
-		     uint32_t cols, uint8_t *q, uint16_t *scale)
+/* Groups are the blocks of Q4_0, whose scales are searched. */
+static void row_int4(const float *x, uint32_t cols, uint8_t *q, uint16_t *scale)
 {
-	for (uint32_t c = 0; c < cols; c += QWEN_GROUP, scale++) {
-		uint8_t code[QWEN_GROUP];
-		float top = 0, d;
-		for (int i = 0; i < QWEN_GROUP; i++)
-			top = fabsf(x[c + i]) > fabsf(top) ? x[c + i] : top;
-		d = top / -8;
-		k->narrow(QWEN_W_F16, &d, 1, scale);
-		k->widen(QWEN_W_F16, scale, 1, &d);
-		for (int i = 0; i < QWEN_GROUP; i++) {
-			float v = d != 0 ? rintf(x[c + i] / d) + 8 : 8;
-			code[i] = (uint8_t)fminf(fmaxf(v, 0), 15);
-		}
-		for (int i = 0; i < QWEN_GROUP / 2; i++)
-			*q++ = (uint8_t)(code[i] |
-					 code[i + QWEN_GROUP / 2] << 4);
+	for (uint32_t c = 0; c < cols; c += QWEN_GROUP) {
+		uint8_t block[2 + QWEN_GROUP / 2];
+
+		qwen_pack_row(QWEN_W_Q4_0, x + c, QWEN_GROUP, block);
+		memcpy(scale++, block, 2);
+		memcpy(q, block + 2, QWEN_GROUP / 2);
+		q += QWEN_GROUP / 2;
 	}
 }
 
@@ -195,7 +186,7 @@ static void convert_row(const struct row_job *j, size_t r, float *x)
 	if (j->out->type == QWEN_W_INT8)
 		row_int8(j->k, x, cols, (int8_t *)data, scale);
 	else if (j->out->type == QWEN_W_INT4)
-		row_int4(j->k, x, cols, data, scale);
+		row_int4(x, cols, data, scale);
 	else if (qwen_is_block(j->out->type))
 		qwen_pack_row(j->out->type, x, cols, data);
 	else

@@ -8,6 +8,7 @@
  */
 #include <math.h>
 #include <string.h>
+#include <xmmintrin.h>
 
 #include "base/float.h"
 #include "engine/weights/weights.h"
@@ -22,14 +23,15 @@ static float half_put(uint8_t *p, float f)
 	return (float)float_value(h, 5, 10);
 }
 
+/* 1.5 * 2^23: adding it rounds. */
+#define ROUND 12582912.0f
+
 /* To nearest even; the bounds are whole and small. */
 static inline float clamp_round(float v, float least, float most)
 {
-	const float round = 12582912; /* 1.5 * 2^23: adding it rounds */
-
 	v = v > least ? v : least;
 	v = v < most ? v : most;
-	return v + round - round;
+	return v + ROUND - ROUND;
 }
 
 /* ---- codes, and the scale that they need ---- */
@@ -95,17 +97,42 @@ static float size_of(int tried)
 	return 1 + (float)(tried - TRIED / 2) / 64;
 }
 
+/* scales_try() of whole numbers; sums stay in registers, of every x86-64. */
+static void wholes_try(const struct codes *c, const float *x, int n,
+		       const float *inverse, float *xv, float *vv)
+{
+	enum { VECTORS = TRIED / 4 };
+	const __m128 least = _mm_set1_ps((float)c->least);
+	const __m128 most = _mm_set1_ps((float)c->most);
+	const __m128 round = _mm_set1_ps(ROUND);
+	__m128 xs[VECTORS] = { 0 }, vs[VECTORS] = { 0 };
+
+	for (int i = 0; i < n; i++) {
+		const __m128 one = _mm_set1_ps(x[i]);
+#pragma GCC unroll 8
+		for (int k = 0; k < VECTORS; k++) {
+			__m128 v = one * _mm_loadu_ps(inverse + 4 * k);
+			v = _mm_min_ps(_mm_max_ps(v, least), most);
+			v = v + round - round;
+			xs[k] += one * v;
+			vs[k] += v * v;
+		}
+	}
+	memcpy(xv, xs, sizeof(xs));
+	memcpy(vv, vs, sizeof(vs));
+}
+
 /* Of every scale the sums of x v and of v v over the values v of its codes. */
 static void scales_try(const struct codes *c, const float *x, int n,
 		       const float *inverse, float *xv, float *vv)
 {
-	const float least = (float)c->least, most = (float)c->most;
-
+	if (!c->value) {
+		wholes_try(c, x, n, inverse, xv, vv);
+		return;
+	}
 	for (int i = 0; i < n; i++)
 		for (int k = 0; k < TRIED; k++) {
-			float v = clamp_round(x[i] * inverse[k], least, most);
-			if (c->value)
-				v = value_of(c, code_of(c, x[i] * inverse[k]));
+			float v = value_of(c, code_of(c, x[i] * inverse[k]));
 			xv[k] += x[i] * v;
 			vv[k] += v * v;
 		}

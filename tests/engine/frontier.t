@@ -33,6 +33,12 @@ for pair in q2_k:q3_k q3_k:q4_k q4_k:q5_k q5_k:q6_k q6_k:q8_0 q4_0:q5_0 \
 	*) ok "$pair: and more is lost" less "${pair#*:}" "${pair%:*}" 4 ;;
 	esac
 done
+# Ours are the numbers of these blocks, with the same search for their scales.
+for pair in int4:q4_0 int8:q8_0; do
+	is "$(grep "^${pair%:*}," "$tmp/rows" | cut -d, -f2-6)" \
+		"$(grep "^${pair#*:}," "$tmp/rows" | cut -d, -f2-6)" \
+		"$pair: the same is lost"
+done
 # A row's blocks of q4_k are 144 bytes for 256 values, of q8_0 34 for 32; norms
 # and what is read of the embedding do not change.
 ok 'bytes are those of the blocks' awk -F, '$1 == "q4_k" { a = $2 }
