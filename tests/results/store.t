@@ -22,20 +22,21 @@ fi
 as() { # COMMAND...: not as root
 	if [ "$(id -u)" = 0 ]; then
 		setpriv --reuid=nobody --regid=nogroup --clear-groups \
-			env HOME="$tmp/pg" "$@"
+			env HOME="$socket/pg" "$@"
 	else
 		"$@"
 	fi
 }
-# Paths of sockets are short, and lists of hosts have commas between them.
+# Paths of sockets are short, lists of hosts have commas between them, and not
+# everybody may go where TMPDIR is.
 socket=$(mktemp -d /tmp/t0-store-XXXXXX) || exit 2
-mkdir "$tmp/pg" && chmod 755 "$tmp" && chmod 700 "$tmp/pg"
-[ "$(id -u)" != 0 ] || chown nobody:nogroup "$tmp/pg" "$socket"
-as "$pg/initdb" -D "$tmp/pg/data" -U owner -A trust -N --wal-segsize=1 -E UTF8 --locale=C \
+mkdir "$socket/pg" && chmod 700 "$socket/pg"
+[ "$(id -u)" != 0 ] || chown nobody:nogroup "$socket/pg" "$socket"
+as "$pg/initdb" -D "$socket/pg/data" -U owner -A trust -N --wal-segsize=1 -E UTF8 --locale=C \
 	>"$tmp/out" 2>&1 || diag "$(cat "$tmp/out")"
 start() { # [THE MOST THAT A FILE MAY HAVE, in 512 bytes]
 	as sh -c "ulimit -f ${1-unlimited}; cd /; exec \"\$@\"" - \
-		"$pg/postgres" -D "$tmp/pg/data" -k "$socket" -c fsync=off \
+		"$pg/postgres" -D "$socket/pg/data" -k "$socket" -c fsync=off \
 		-c listen_addresses= -c unix_socket_permissions=0777 \
 		-c max_connections=40 -c shared_buffers=16MB -c log_min_messages=fatal \
 		-c logging_collector=off >"$tmp/pg.log" 2>&1 &
@@ -50,7 +51,7 @@ start() { # [THE MOST THAT A FILE MAY HAVE, in 512 bytes]
 }
 stop() { # $server waits for it
 	[ -n "${server-}" ] || return
-	kill -INT "$(head -n 1 "$tmp/pg/data/postmaster.pid")"
+	kill -INT "$(head -n 1 "$socket/pg/data/postmaster.pid")"
 	wait "$server"
 	server=
 }
@@ -101,7 +102,7 @@ has "$tmp/err" t0_reader 'and is told the role'
 exits 0 'a reader reads' "$r" pull -q --db "$tmp/c.db" "$(url looker)"
 exits 2 'but cannot push' "$r" push -q --db "$tmp/a.db" "$(url looker)"
 has "$tmp/err" t0_runner 'and is told the role'
-ok 'nobody changes rows' sh -c "! psql -qX -h '$tmp/pg' -U runner -d t0 \
+ok 'nobody changes rows' sh -c "! psql -qX -h '$socket' -U runner -d t0 \
 	-c 'DELETE FROM t0_rows' 2>/dev/null"
 
 # ---- views: names, columns, and rows as sqlite has them ----
