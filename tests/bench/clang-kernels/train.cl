@@ -467,6 +467,41 @@ KERNEL(256) learn_average(global float *restrict m,
 		m[k] = FMA((float)p[k] - m[k], share, m[k]);
 }
 
+KERNEL(256) sum_parts(global float *out, global float *clear,
+		      global const float *x0, global const float *x1,
+		      global const float *x2, global const float *x3,
+		      global const float *x4, global const float *x5,
+		      global const float *x6, global const float *x7,
+		      global const float *x8, int parts, int clears, uint n)
+{
+	global const float *const x[] = { x0, x1, x2, x3, x4, x5, x6, x7, x8 };
+	const uint i = first4();
+
+	if (i + 4 <= n) {
+		f4 sum = *(global const g4 *)(x0 + i);
+
+#pragma unroll
+		for (int p = 1; p < 9; p++)
+			if (p < parts)
+				sum += *(global const g4 *)(x[p] + i);
+		*(global g4 *)(out + i) = sum;
+		if (clears)
+			*(global g4 *)(clear + i) = 0;
+		return;
+	}
+	for (uint k = i; k < n; k++) {
+		float sum = x0[k];
+
+#pragma unroll
+		for (int p = 1; p < 9; p++)
+			if (p < parts)
+				sum += x[p][k];
+		out[k] = sum;
+		if (clears)
+			clear[k] = 0;
+	}
+}
+
 /* ---- packed attention ---- */
 
 enum { HEAD = 128, PIECES = HEAD / 32 };
