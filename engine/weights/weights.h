@@ -255,6 +255,12 @@ void qwen_pack_row(enum qwen_weights type, const float *x, uint32_t n,
  * memory of positions that no token has had is not touched, but for a run.
  */
 #define QWEN_RUN 256
+/*
+ * With `blocks`, the memory is that many blocks of QWEN_BLOCK positions instead,
+ * [blocks][layers][keys, values][kv_heads], and each sequence's table says which
+ * block has positions QWEN_BLOCK i .. QWEN_BLOCK i + QWEN_BLOCK - 1.
+ */
+#define QWEN_BLOCK 16
 
 struct qwen_cache {
 	enum qwen_weights type; /* F32, F16, BF16 or INT8 */
