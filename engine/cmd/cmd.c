@@ -234,7 +234,7 @@ bool qwen_cmd_state(const struct qwen_cmd *c, const struct qwen_session *s,
 		    struct qwen_state **out, struct err *e)
 {
 	struct qwen_shape shape = { sequences, positions, (uint32_t)c->chunk,
-				    QWEN_W_F16, c->stop };
+				    QWEN_W_F16, c->stop, 0 };
 
 	if (shape.max_tokens < sequences)
 		shape.max_tokens = sequences;

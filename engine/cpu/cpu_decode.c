@@ -38,16 +38,20 @@ static void attend_run(struct worker *w, uint32_t layer, uint32_t n,
 	const struct qwen_config *c = &s->m->config;
 	const struct qwen_kernels *k = s->m->kernels;
 	const uint32_t per = c->heads / c->kv_heads, d = c->head_dim;
-	const uint32_t left = s->p->position[n] + 1 - run * s->cache.run;
+	const uint32_t from = run * s->cache.run;
+	const uint32_t left = s->p->position[n] + 1 - from;
 	const uint32_t some = left < s->cache.run ? left : s->cache.run;
 	const size_t item = s->item[n] + (size_t)run * c->kv_heads + kv;
 	struct qwen_place p = { QWEN_KEYS, layer, s->p->token[n].sequence, kv };
 	float *sums = s->sums + item * per * d;
 	float scale = (float)(1 / sqrt(d));
 
-	struct qwen_matrix m = qwen_cache_rows(&s->cache, &p, run, some);
-	k->scores(&m, s->q + ((size_t)n * c->heads + kv * per) * d, per,
-		  w->score, QWEN_RUN);
+	struct qwen_matrix m;
+	for (uint32_t i = 0; i < some; i += m.rows) {
+		m = qwen_cache_rows(&s->cache, &p, from + i, some - i);
+		k->scores(&m, s->q + ((size_t)n * c->heads + kv * per) * d,
+			  per, w->score + i, QWEN_RUN);
+	}
 	for (uint32_t h = 0; h < per; h++) {
 		float *score = w->score + h * QWEN_RUN;
 		struct part *part = &s->part[item * per + h];
@@ -58,8 +62,10 @@ static void attend_run(struct worker *w, uint32_t layer, uint32_t n,
 	}
 	memset(sums, 0, (size_t)per * d * sizeof(*sums));
 	p.part = QWEN_VALUES;
-	m = qwen_cache_rows(&s->cache, &p, run, some);
-	k->mix(&m, w->score, QWEN_RUN, per, sums);
+	for (uint32_t i = 0; i < some; i += m.rows) {
+		m = qwen_cache_rows(&s->cache, &p, from + i, some - i);
+		k->mix(&m, w->score + i, QWEN_RUN, per, sums);
+	}
 }
 
 /* All runs of one query head into its result, in their order. */

@@ -179,6 +179,7 @@ static void *cpu_state_new(const struct qwen_model *m,
 					       s->together;
 	s->cache = (struct qwen_cache){ .type = shape->cache,
 					.layers = c->layers,
+					.blocks = shape->blocks,
 					.sequences = shape->sequences,
 					.positions = shape->positions,
 					.kv_heads = c->kv_heads,
@@ -208,6 +209,16 @@ static void cpu_state_free(void *state)
 static uint64_t cpu_cache_bytes(const void *state)
 {
 	return ((const struct cpu *)state)->cache.size_bytes;
+}
+
+static void cpu_map(void *state, uint32_t sequence, const uint32_t *block)
+{
+	((struct cpu *)state)->cache.table[sequence] = block;
+}
+
+static void cpu_copy(void *state, uint32_t from, uint32_t to)
+{
+	qwen_cache_copy(&((struct cpu *)state)->cache, from, to);
 }
 
 /* ---- of both kinds of passes ---- */
@@ -446,4 +457,6 @@ const struct qwen_backend qwen_cpu = {
 	.cache_bytes = cpu_cache_bytes,
 	.forward = cpu_forward,
 	.fill = cpu_fill,
+	.map = cpu_map,
+	.copy = cpu_copy,
 };

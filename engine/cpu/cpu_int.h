@@ -78,7 +78,7 @@ struct worker {
 	/* Those queries themselves and their sums [head_dim]; wide passes. */
 	float *query, *sum;
 	struct part *part;
-	float *wide; /* [QWEN_RUN][head_dim]: keys or values of int8 as f32 */
+	float *wide; /* [QWEN_RUN][head_dim]: keys or values of int8, or of blocks */
 	struct cpu_gemm_scratch gemm;
 	struct choice choice[CHOICES]; /* the latest */
 	unsigned n_choices;

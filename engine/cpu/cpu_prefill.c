@@ -238,6 +238,22 @@ static void copy_queries(const struct attention *t)
 	}
 }
 
+/* Integers become f32; what blocks of a table hold is put side by side. */
+static void widen_rows(const struct attention *t, const struct qwen_matrix *m,
+		       uint32_t at)
+{
+	float *to = t->w->wide + (size_t)at * t->d;
+
+	if (m->type == QWEN_W_INT8)
+		for (uint32_t i = 0; i < m->rows; i++)
+			t->w->s->m->kernels->unpack(m, i, 0, t->d,
+						    to + (size_t)i * t->d);
+	else
+		memcpy((uint8_t *)t->w->wide +
+			       at * (qwen_matrix_bytes(m) / m->rows),
+		       m->data, qwen_matrix_bytes(m));
+}
+
 static struct qwen_matrix block_rows(const struct attention *t,
 				     enum qwen_part_of part)
 {
@@ -245,14 +261,16 @@ static struct qwen_matrix block_rows(const struct attention *t,
 	struct qwen_place p = t->place;
 
 	p.part = part;
-	struct qwen_matrix m = qwen_cache_rows(&s->cache, &p,
-					       t->from / s->cache.run, t->n);
-	if (m.type != QWEN_W_INT8)
+	struct qwen_matrix m = qwen_cache_rows(&s->cache, &p, t->from, t->n);
+	if (m.type != QWEN_W_INT8 && m.rows == t->n)
 		return m;
-	for (uint32_t i = 0; i < t->n; i++)
-		s->m->kernels->unpack(&m, i, 0, t->d,
-				      t->w->wide + (size_t)i * t->d);
-	return (struct qwen_matrix){ QWEN_W_F32, t->n, t->d, t->w->wide, NULL };
+	for (uint32_t at = 0; at < t->n; at += m.rows) {
+		m = qwen_cache_rows(&s->cache, &p, t->from + at, t->n - at);
+		widen_rows(t, &m, at);
+	}
+	return (struct qwen_matrix){ m.type == QWEN_W_INT8 ? QWEN_W_F32 :
+							     m.type,
+				     t->n, t->d, t->w->wide, NULL };
 }
 
 /* Scores of the tokens that see some of the block. */

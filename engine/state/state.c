@@ -47,6 +47,11 @@ struct qwen_state *qwen_state_new(const struct qwen_model *m,
 			m->config.max_positions);
 		return NULL;
 	}
+	if (shape->blocks && !m->backend->map) {
+		err_set(e, ERR_UNSUPPORTED, "the backend %s has no paged "
+			"cache; --backend cpu has", m->backend->name);
+		return NULL;
+	}
 	s = xcalloc(1, sizeof(*s));
 	s->m = m;
 	s->shape = *shape;
@@ -95,6 +100,18 @@ void qwen_state_truncate(struct qwen_state *s, uint32_t sequence, uint32_t n)
 {
 	if (sequence < s->shape.sequences && n < s->length[sequence])
 		s->length[sequence] = n;
+}
+
+void qwen_state_map(struct qwen_state *s, uint32_t sequence,
+		    const uint32_t *block, uint32_t length)
+{
+	s->m->backend->map(s->own, sequence, block);
+	s->length[sequence] = length;
+}
+
+void qwen_state_copy(struct qwen_state *s, uint32_t from, uint32_t to)
+{
+	s->m->backend->copy(s->own, from, to);
 }
 
 bool qwen_state_fill(struct qwen_state *s, uint32_t sequence, uint32_t n)

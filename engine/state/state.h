@@ -141,6 +141,11 @@ struct qwen_shape {
 	enum qwen_weights cache; /* F32, F16, BF16 or INT8 */
 	/* Or NULL: a pass ends early, within a layer, once it is set. */
 	const volatile sig_atomic_t *stop;
+	/*
+	 * 0: each sequence has memory of its own.  Else the cache is so many
+	 * blocks of QWEN_BLOCK positions, dealt out by qwen_state_map().
+	 */
+	uint32_t blocks;
 };
 
 struct qwen_state;
@@ -160,6 +165,16 @@ void qwen_state_truncate(struct qwen_state *s, uint32_t sequence, uint32_t n);
  * mean nothing: for measurements.  False: the backend cannot, or n is too many.
  */
 bool qwen_state_fill(struct qwen_state *s, uint32_t sequence, uint32_t n);
+/*
+ * Of a state with blocks: the sequence has `length` positions so far, and
+ * position p of it is in block[p / QWEN_BLOCK], which is below shape.blocks.  The
+ * array is the caller's and stays while the sequence is used; it has room for
+ * what passes add, in blocks that no other sequence has.
+ */
+void qwen_state_map(struct qwen_state *s, uint32_t sequence,
+		    const uint32_t *block, uint32_t length);
+/* Block `to` becomes what `from` is. */
+void qwen_state_copy(struct qwen_state *s, uint32_t from, uint32_t to);
 
 /*
  * ERR_USAGE: more tokens than max_tokens, an id or sequence that is not there,
@@ -260,6 +275,9 @@ struct qwen_backend {
 	/* Noise as keys and values of positions from .. to - 1; NULL: no. */
 	void (*fill)(void *state, uint32_t sequence, uint32_t from,
 		     uint32_t to);
+	/* A sequence's table of blocks; NULL: it knows no blocks. */
+	void (*map)(void *state, uint32_t sequence, const uint32_t *block);
+	void (*copy)(void *state, uint32_t from, uint32_t to);
 	/* NULL: there are none. */
 	void (*counts)(const void *state, struct qwen_counts *out);
 };

@@ -1,6 +1,7 @@
 /*
  * engine/weights/cache.c - the keys and values of attention.
  */
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
@@ -23,7 +24,7 @@ static size_t vector_bytes(enum qwen_weights type, uint32_t n)
 
 /*
  * Large pages, but for the first run of each sequence: short texts take no more
- * than their own vectors.
+ * than their own vectors.  Blocks are all large pages: they are full soon.
  */
 static uint8_t *map_pages(const struct qwen_cache *c, uint64_t size_bytes)
 {
@@ -33,7 +34,10 @@ static uint8_t *map_pages(const struct qwen_cache *c, uint64_t size_bytes)
 
 	if (p == MAP_FAILED)
 		return NULL;
-	for (uint32_t s = 0; s < c->sequences && c->runs > 1; s++) {
+	if (c->blocks)
+		madvise(p, size_bytes, MADV_HUGEPAGE);
+	for (uint32_t s = 0; s < c->sequences && c->runs > 1 && !c->blocks;
+	     s++) {
 		uint8_t *from = p + s * part + part / c->runs;
 		from += -(uintptr_t)from % LARGE_PAGE;
 		if (from < p + (s + 1) * part)
@@ -46,7 +50,7 @@ static uint8_t *map_pages(const struct qwen_cache *c, uint64_t size_bytes)
 bool qwen_cache_init(struct qwen_cache *c, struct err *e)
 {
 	uint64_t vectors = (uint64_t)c->layers * 2 * c->kv_heads;
-	uint64_t mapped;
+	uint64_t mapped, count;
 
 	if (c->type >= QWEN_W_INT4 ||
 	    (c->type == QWEN_W_INT8 && c->head_dim % QWEN_GROUP))
@@ -57,18 +61,24 @@ bool qwen_cache_init(struct qwen_cache *c, struct err *e)
 			       QWEN_GROUP);
 	c->run = c->positions < QWEN_RUN ? c->positions : QWEN_RUN;
 	c->runs = (c->positions + c->run - 1) / c->run;
+	c->together = c->blocks ? QWEN_BLOCK : c->run;
+	count = c->blocks ? c->blocks : (uint64_t)c->sequences * c->runs;
 	/* Whole cache lines, so that every head's begin with one. */
-	c->run_bytes = (c->run * vector_bytes(c->type, c->head_dim) + 63) / 64 *
-		       64;
-	if (__builtin_mul_overflow(vectors * c->run_bytes,
-				   (uint64_t)c->sequences * c->runs, &mapped) ||
+	c->together_bytes =
+		(c->together * vector_bytes(c->type, c->head_dim) + 63) / 64 *
+		64;
+	if (__builtin_mul_overflow(vectors * c->together_bytes, count,
+				   &mapped) ||
 	    mapped > UINT64_MAX / 4)
 		return err_set(e, ERR_USAGE, "%u sequences of %u positions "
 			       "are too many", c->sequences, c->positions);
-	c->size_bytes = vectors * c->sequences * c->positions *
-			vector_bytes(c->type, c->head_dim);
+	c->size_bytes = vectors * vector_bytes(c->type, c->head_dim) *
+			(c->blocks ? count * QWEN_BLOCK :
+				     (uint64_t)c->sequences * c->positions);
 	c->mapped_bytes = mapped;
 	c->data = map_pages(c, mapped);
+	if (c->data && c->blocks)
+		c->table = xcalloc(c->sequences, sizeof(*c->table));
 	return c->data ||
 	       err_set(e, ERR_NOMEM, "no memory for a cache of %llu bytes; "
 		       "fewer positions or int8 need less",
@@ -79,24 +89,30 @@ void qwen_cache_fini(struct qwen_cache *c)
 {
 	if (c->data)
 		munmap(c->data, c->mapped_bytes);
+	free(c->table);
 	*c = (struct qwen_cache){ 0 };
 }
 
-/* The positions of a run of one head; what comes first is farthest apart. */
-static uint8_t *run_at(const struct qwen_cache *c, const struct qwen_place *p,
-		       uint32_t run)
+/*
+ * The positions of a run or block of one head; what comes first is farthest
+ * apart.
+ */
+static uint8_t *part_at(const struct qwen_cache *c, const struct qwen_place *p,
+			uint32_t position)
 {
-	size_t i = (size_t)p->sequence * c->runs + run;
+	const uint32_t part = position / c->together;
+	size_t i = c->blocks ? c->table[p->sequence][part] :
+			       (size_t)p->sequence * c->runs + part;
 
 	i = (i * c->layers + p->layer) * 2 + p->part;
-	return c->data + (i * c->kv_heads + p->head) * c->run_bytes;
+	return c->data + (i * c->kv_heads + p->head) * c->together_bytes;
 }
 
 static void put_integers(const struct qwen_cache *c, uint8_t *run, uint32_t at,
 			 const float *x)
 {
 	const uint32_t groups = c->head_dim / QWEN_GROUP;
-	uint16_t *scale = (uint16_t *)(run + (size_t)c->run * c->head_dim) +
+	uint16_t *scale = (uint16_t *)(run + (size_t)c->together * c->head_dim) +
 			  (size_t)at * groups;
 	float d[QWEN_PAD / QWEN_GROUP], sum[QWEN_PAD / QWEN_GROUP];
 
@@ -115,8 +131,8 @@ static void put_integers(const struct qwen_cache *c, uint8_t *run, uint32_t at,
 void qwen_cache_put(const struct qwen_cache *c, const struct qwen_place *p,
 		    uint32_t position, const float *x)
 {
-	uint8_t *run = run_at(c, p, position / c->run);
-	uint32_t at = position % c->run;
+	uint8_t *run = part_at(c, p, position);
+	uint32_t at = position % c->together;
 
 	if (c->type == QWEN_W_INT8)
 		put_integers(c, run, at, x);
@@ -126,14 +142,22 @@ void qwen_cache_put(const struct qwen_cache *c, const struct qwen_place *p,
 }
 
 struct qwen_matrix qwen_cache_rows(const struct qwen_cache *c,
-				   const struct qwen_place *p, uint32_t run,
+				   const struct qwen_place *p, uint32_t from,
 				   uint32_t n)
 {
-	const uint8_t *data = run_at(c, p, run);
-	struct qwen_matrix m = { c->type, n, c->head_dim, data, NULL };
+	const uint8_t *data = part_at(c, p, from);
+	struct qwen_matrix m = { c->type, n < c->together ? n : c->together,
+				 c->head_dim, data, NULL };
 
 	if (c->type == QWEN_W_INT8)
 		m.scale = (const uint16_t *)(data +
-					     (size_t)c->run * c->head_dim);
+					     (size_t)c->together * c->head_dim);
 	return m;
+}
+
+void qwen_cache_copy(const struct qwen_cache *c, uint32_t from, uint32_t to)
+{
+	size_t bytes = (size_t)c->layers * 2 * c->kv_heads * c->together_bytes;
+
+	memcpy(c->data + to * bytes, c->data + from * bytes, bytes);
 }

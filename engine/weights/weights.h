@@ -264,12 +264,15 @@ void qwen_pack_row(enum qwen_weights type, const float *x, uint32_t n,
 
 struct qwen_cache {
 	enum qwen_weights type; /* F32, F16, BF16 or INT8 */
+	uint32_t blocks; /* 0: there are no tables */
 	uint32_t layers, sequences, positions, kv_heads, head_dim;
 	const struct qwen_kernels *k;
 
 	uint64_t size_bytes; /* of the positions' keys and values */
 	uint32_t run, runs;  /* positions of a run; runs of a sequence */
-	size_t run_bytes, mapped_bytes;
+	uint32_t together;   /* positions that lie so: of a run, or a block */
+	const uint32_t **table; /* [sequences], the caller's arrays */
+	size_t together_bytes, mapped_bytes;
 	uint8_t *data;
 };
 
@@ -285,10 +288,15 @@ void qwen_cache_fini(struct qwen_cache *c);
 /* Stores one vector of head_dim values. */
 void qwen_cache_put(const struct qwen_cache *c, const struct qwen_place *p,
 		    uint32_t position, const float *x);
-/* The first n vectors of a run as a matrix. */
+/*
+ * Vectors of position `from` on, where a run or a block begins, as a matrix: n, or
+ * as many of them as lie together.
+ */
 struct qwen_matrix qwen_cache_rows(const struct qwen_cache *c,
-				   const struct qwen_place *p, uint32_t run,
+				   const struct qwen_place *p, uint32_t from,
 				   uint32_t n);
+/* A block becomes what another one is. */
+void qwen_cache_copy(const struct qwen_cache *c, uint32_t from, uint32_t to);
 
 /* ------------------------------------------------------------ rope.c ---- */
 

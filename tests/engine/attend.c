@@ -162,7 +162,7 @@ static void test_put(const struct qwen_kernels *k)
 		for (int i = 0; i < 64; i++)
 			x[i] = ldexpf(draw(&seed), i < 32 ? -9 : 3);
 		qwen_cache_put(&c, &p, at, x);
-		struct qwen_matrix m = qwen_cache_rows(&c, &p, at / QWEN_RUN,
+		struct qwen_matrix m = qwen_cache_rows(&c, &p, at / QWEN_RUN * QWEN_RUN,
 						       at % QWEN_RUN + 1);
 		k->unpack(&m, at % QWEN_RUN, 0, 64, y);
 		for (int i = 0; i < 64; i++) /* half a step, and the scale's */

@@ -217,7 +217,7 @@ static void write_both(const char *from, const char *packed,
 static double logits_error(const char *dir, bool convert, const double *want)
 {
 	struct qwen_load how = { .convert = convert, .weights = QWEN_W_F32 };
-	struct qwen_shape shape = { 1, N, N, QWEN_W_F32, NULL };
+	struct qwen_shape shape = { 1, N, N, QWEN_W_F32, NULL, 0 };
 	struct qwen_token t[N];
 	struct qwen_model m;
 	struct err e = { 0 };

@@ -58,7 +58,7 @@ static bool convert_model(const char *from, const char *to, const char *type)
 static double logits_error(const struct qwen_model *m, uint32_t chunk,
 			   const double *want)
 {
-	struct qwen_shape shape = { 1, N, N, QWEN_W_F32, NULL };
+	struct qwen_shape shape = { 1, N, N, QWEN_W_F32, NULL, 0 };
 	struct err e = { 0 };
 	struct qwen_state *s = qwen_state_new(m, &shape, &e);
 	double most = 0;

@@ -26,7 +26,7 @@ static struct qwen_model open_model(const char *dir, bool convert,
 static double run_some(const struct qwen_model *m, enum qwen_weights cache,
 		       uint32_t total, uint32_t chunk, const double *want)
 {
-	struct qwen_shape shape = { 2, total + 41, total, cache, NULL };
+	struct qwen_shape shape = { 2, total + 41, total, cache, NULL, 0 };
 	struct qwen_token t[LONG];
 	struct err e = { 0 };
 	double most = 0;
@@ -170,7 +170,7 @@ static void test_equals(struct qwen_model *m, struct qwen_state *s)
 #define BEHIND 9
 static void test_threads(enum qwen_weights w)
 {
-	struct qwen_shape shape = { 1, LONG + BEHIND, LONG, QWEN_W_F32, NULL };
+	struct qwen_shape shape = { 1, LONG + BEHIND, LONG, QWEN_W_F32, NULL, 0 };
 	struct qwen_token t[LONG];
 	struct threads *all = threads;
 	struct err e = { 0 };
@@ -362,7 +362,7 @@ static void test_quantize(void)
  */
 static void test_batch(uint32_t step, double bound, const char *what)
 {
-	struct qwen_shape shape = { 2, 64, 2 * N, QWEN_W_F32, NULL };
+	struct qwen_shape shape = { 2, 64, 2 * N, QWEN_W_F32, NULL, 0 };
 	struct qwen_token t[2 * N];
 	struct err e = { 0 };
 	char dir[128];
@@ -421,7 +421,7 @@ static void test_stops(struct qwen_state *s)
 
 static void test_refuses(void)
 {
-	struct qwen_shape shape = { 1, 8, 16, QWEN_W_F32, &stop };
+	struct qwen_shape shape = { 1, 8, 16, QWEN_W_F32, &stop, 0 };
 	struct qwen_token t[17] = { { 0, 0, false, false } };
 	struct err e = { 0 };
 	char dir[128];

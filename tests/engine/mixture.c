@@ -39,7 +39,7 @@ static struct qwen_model open_model(const char *dir, const struct qwen_load *how
 /* Logits of all tokens of `ids`, fed in pieces; the caller frees them. */
 static float *logits_of(const struct qwen_model *m, uint32_t chunk)
 {
-	const struct qwen_shape shape = { 2, N + 8, N, QWEN_W_F32, NULL };
+	const struct qwen_shape shape = { 2, N + 8, N, QWEN_W_F32, NULL, 0 };
 	const uint32_t vocab = m->config.vocab;
 	float *out = calloc((size_t)N * vocab, sizeof(*out));
 	struct qwen_token t[N];
@@ -248,7 +248,7 @@ static void test_alone(void)
 			first = got;
 		if (got != first)
 			free(got);
-		const struct qwen_shape shape = { 4, 8, 4, QWEN_W_F32, NULL };
+		const struct qwen_shape shape = { 4, 8, 4, QWEN_W_F32, NULL, 0 };
 		struct qwen_state *s = qwen_state_new(&m, &shape, &e);
 		struct qwen_token t[4];
 		float alone[512];
