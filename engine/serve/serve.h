@@ -2,12 +2,14 @@
  * engine/serve - many users of one model: the manual.
  *
  * Keys and values live in blocks of QWEN_BLOCK positions that sequences share
- * where their texts begin alike (pages.c).
+ * where their texts begin alike (pages.c).  A batch (batch.c) mixes pieces of
+ * prompts with texts that are being written.
  */
 #ifndef T0_ENGINE_SERVE_H
 #define T0_ENGINE_SERVE_H
 
 #include "engine/state/state.h"
+#include "engine/text/text.h"
 
 /* ----------------------------------------------------------- pages.c ---- */
 
@@ -74,5 +76,82 @@ void qwen_pages_truncate(struct qwen_pages *p, struct qwen_table *t,
 			 uint32_t n);
 /* Lets go of everything and frees the arrays; the table is empty. */
 void qwen_pages_drop(struct qwen_pages *p, struct qwen_table *t);
+
+/* ----------------------------------------------------------- batch.c ---- */
+
+/*
+ * Many texts at once.  A step gives every text that is being written one more
+ * token, then computes pieces of prompts as far as its budget goes.
+ *
+ * A text's tokens do not depend on the others, to the bit, whatever the types:
+ * prompts are cut at multiples of `chunk` and a piece has a pass of its own;
+ * tokens that follow go in passes of few, whose sums do not depend on how many
+ * there are; only whole pieces are shared.  So a text is what one sequence with
+ * the same chunk gives (t0-qwen3 generate --chunk).
+ *
+ * A request is admitted where blocks for its text are left: of the user who has
+ * had the fewest tokens, the earliest.  Where blocks run out, the latest
+ * request gives its own back and computes them again later; the earliest never
+ * does, so all end.
+ *
+ * One thread at a time.
+ */
+struct qwen_batch;
+
+struct qwen_batch_shape {
+	uint32_t sequences; /* that run at once */
+	uint32_t positions; /* of a text, at most */
+	uint32_t blocks;    /* of the cache */
+	uint32_t chunk;	    /* tokens of a piece of a prompt */
+	uint32_t budget;    /* tokens of a step; a piece more at most */
+	enum qwen_weights cache;
+};
+
+struct qwen_ask {
+	const uint32_t *ids; /* [n], n at least 1; copied */
+	uint32_t n;
+	uint32_t tokens; /* that follow, at most; at least 1 */
+	struct qwen_sampling how;
+	uint64_t user; /* any number that users differ by */
+	void *who;     /* the caller's */
+};
+
+enum qwen_end {
+	QWEN_GOES_ON,
+	QWEN_END_STOP,	 /* the token is one of the model's stops */
+	QWEN_END_LENGTH, /* of what was asked for */
+	QWEN_END_BROKEN	 /* no token: logits are no numbers */
+};
+/*
+ * A request's next token.  False: nobody wants more of it.  It is gone after
+ * that, and after an end.  Must not call the batch.
+ */
+typedef bool qwen_heard_fn(void *ctx, void *who, uint32_t token,
+			   enum qwen_end end);
+
+struct qwen_batch_counts {
+	uint32_t running, waiting, blocks_left;
+	uint64_t steps, preempted;
+	uint64_t prompt_tokens, found_tokens; /* computed; found in the cache */
+	uint64_t tokens;		      /* sampled */
+};
+
+struct qwen_batch *qwen_batch_new(const struct qwen_model *m,
+				  const struct qwen_batch_shape *shape,
+				  struct err *e);
+void qwen_batch_free(struct qwen_batch *b);
+/*
+ * Queues a request; ERR_USAGE: it has no tokens, one that is not in the
+ * vocabulary, a sampling out of range, or would never fit.
+ */
+bool qwen_batch_add(struct qwen_batch *b, const struct qwen_ask *ask,
+		    struct err *e);
+/* Forgets the requests of `who`. */
+void qwen_batch_cancel(struct qwen_batch *b, const void *who);
+/* One step; false on an error of the backend.  Without requests: nothing. */
+bool qwen_batch_step(struct qwen_batch *b, qwen_heard_fn *heard, void *ctx,
+		     struct err *e);
+void qwen_batch_count(const struct qwen_batch *b,
+		      struct qwen_batch_counts *out);
 
 #endif

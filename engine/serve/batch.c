@@ -1,0 +1,423 @@
+/*
+ * engine/serve/batch.c - many texts at once.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/vec.h"
+#include "engine/serve/serve.h"
+
+/* Tokens of a pass whose sums do not depend on how many there are. */
+enum { FEW = 8 };
+#define NO_SLOT UINT32_MAX
+
+struct request {
+	struct qwen_ids ids; /* the prompt, and what followed */
+	uint32_t n_prompt, most;
+	uint64_t user;
+	void *who;
+	struct qwen_sampler sampler;
+	struct qwen_table table; /* its length: positions computed */
+	uint32_t slot;		 /* NO_SLOT: waits */
+	bool gone;
+};
+
+struct user {
+	uint64_t id, tokens; /* that it has had */
+};
+
+struct qwen_batch {
+	const struct qwen_model *m;
+	struct qwen_batch_shape shape;
+	struct qwen_state *state;
+	struct qwen_pages *pages;
+	VEC(struct request *) all; /* the earliest first */
+	VEC(struct user) users;	   /* who have requests */
+	bool *taken;		   /* [sequences] */
+	struct qwen_token *token;  /* [chunk or FEW] */
+	struct qwen_batch_counts counts;
+	qwen_heard_fn *heard;
+	void *ctx;
+};
+
+struct qwen_batch *qwen_batch_new(const struct qwen_model *m,
+				  const struct qwen_batch_shape *shape,
+				  struct err *e)
+{
+	const uint32_t most = shape->chunk > FEW ? shape->chunk : FEW;
+	const struct qwen_shape s = { .sequences = shape->sequences,
+				      .positions = shape->positions,
+				      .max_tokens = most,
+				      .cache = shape->cache,
+				      .blocks = shape->blocks };
+	struct qwen_batch *b;
+	struct qwen_state *state;
+
+	if (!shape->chunk || !shape->blocks) {
+		err_set(e, ERR_USAGE,
+			"a batch of %u blocks and pieces of %u: "
+			"wanted at least 1 of each",
+			shape->blocks, shape->chunk);
+		return NULL;
+	}
+	state = qwen_state_new(m, &s, e);
+	if (!state)
+		return NULL;
+	b = xcalloc(1, sizeof(*b));
+	b->m = m;
+	b->shape = *shape;
+	b->state = state;
+	b->pages = qwen_pages_new(shape->blocks);
+	b->taken = xcalloc(shape->sequences, sizeof(*b->taken));
+	b->token = xcalloc(most, sizeof(*b->token));
+	return b;
+}
+
+/* ---- requests ---- */
+
+static struct user *user_of(struct qwen_batch *b, uint64_t id)
+{
+	for (size_t i = 0; i < b->users.n; i++)
+		if (b->users.v[i].id == id)
+			return &b->users.v[i];
+	return NULL;
+}
+
+/* A new user is not behind those who have waited. */
+static void user_add(struct qwen_batch *b, uint64_t id)
+{
+	struct user u = { id, b->users.n ? UINT64_MAX : 0 };
+
+	if (user_of(b, id))
+		return;
+	for (size_t i = 0; i < b->users.n; i++)
+		if (b->users.v[i].tokens < u.tokens)
+			u.tokens = b->users.v[i].tokens;
+	vec_push(&b->users, u);
+}
+
+/* Gives its blocks and its place back. */
+static void withdraw(struct qwen_batch *b, struct request *r)
+{
+	qwen_pages_drop(b->pages, &r->table);
+	if (r->slot != NO_SLOT)
+		b->taken[r->slot] = false;
+	r->slot = NO_SLOT;
+}
+
+static void request_free(struct qwen_batch *b, struct request *r)
+{
+	withdraw(b, r);
+	qwen_sampler_fini(&r->sampler);
+	qwen_ids_fini(&r->ids);
+	free(r);
+}
+
+void qwen_batch_free(struct qwen_batch *b)
+{
+	if (!b)
+		return;
+	for (size_t i = 0; i < b->all.n; i++)
+		request_free(b, b->all.v[i]);
+	vec_fini(&b->all);
+	vec_fini(&b->users);
+	qwen_pages_free(b->pages);
+	qwen_state_free(b->state);
+	free(b->taken);
+	free(b->token);
+	free(b);
+}
+
+static bool ask_check(const struct qwen_batch *b, const struct qwen_ask *ask,
+		      struct err *e)
+{
+	const uint64_t all = (uint64_t)ask->n + ask->tokens;
+
+	if (!ask->n || !ask->tokens)
+		return err_set(e, ERR_USAGE,
+			       "%u tokens, and %u to follow: "
+			       "wanted at least 1 of each",
+			       ask->n, ask->tokens);
+	/* A block more: of what is found, the last may be copied. */
+	if (all > b->shape.positions || all / QWEN_BLOCK + 2 > b->shape.blocks)
+		return err_set(e, ERR_USAGE,
+			       "%u tokens, and %u to follow: "
+			       "wanted at most %u together",
+			       ask->n, ask->tokens, b->shape.positions);
+	for (uint32_t i = 0; i < ask->n; i++)
+		if (ask->ids[i] >= b->m->config.vocab)
+			return err_set(e, ERR_USAGE,
+				       "token %u has id %u; the "
+				       "vocabulary has %u",
+				       i, ask->ids[i], b->m->config.vocab);
+	return true;
+}
+
+bool qwen_batch_add(struct qwen_batch *b, const struct qwen_ask *ask,
+		    struct err *e)
+{
+	struct request *r;
+
+	if (!ask_check(b, ask, e))
+		return false;
+	r = xcalloc(1, sizeof(*r));
+	*r = (struct request){ .n_prompt = ask->n,
+			       .most = ask->tokens,
+			       .user = ask->user,
+			       .who = ask->who,
+			       .slot = NO_SLOT };
+	if (!qwen_sampler_init(&r->sampler, &ask->how, b->m->config.vocab, e)) {
+		request_free(b, r);
+		return false;
+	}
+	for (uint32_t i = 0; i < ask->n; i++) {
+		qwen_ids_add(&r->ids, ask->ids[i]);
+		qwen_sampler_see(&r->sampler, ask->ids[i]);
+	}
+	user_add(b, ask->user);
+	vec_push(&b->all, r);
+	return true;
+}
+
+/* Frees those that are gone, and forgets users without requests. */
+static void sweep(struct qwen_batch *b)
+{
+	size_t n = 0, users = 0;
+
+	for (size_t i = 0; i < b->all.n; i++) {
+		if (b->all.v[i]->gone)
+			request_free(b, b->all.v[i]);
+		else
+			b->all.v[n++] = b->all.v[i];
+	}
+	b->all.n = n;
+	for (size_t i = 0; i < b->users.n; i++) {
+		size_t j = 0;
+		while (j < n && b->all.v[j]->user != b->users.v[i].id)
+			j++;
+		if (j < n)
+			b->users.v[users++] = b->users.v[i];
+	}
+	b->users.n = users;
+}
+
+void qwen_batch_cancel(struct qwen_batch *b, const void *who)
+{
+	for (size_t i = 0; i < b->all.n; i++)
+		if (b->all.v[i]->who == who)
+			b->all.v[i]->gone = true;
+	sweep(b);
+}
+
+/* ---- admission ---- */
+
+static struct request *next_waiting(struct qwen_batch *b)
+{
+	struct request *best = NULL;
+	uint64_t least = UINT64_MAX;
+
+	for (size_t i = 0; i < b->all.n; i++) {
+		struct request *r = b->all.v[i];
+		if (r->slot != NO_SLOT)
+			continue;
+		uint64_t had = user_of(b, r->user)->tokens;
+		if (best && had >= least)
+			continue;
+		best = r;
+		least = had;
+	}
+	return best;
+}
+
+/* Whole pieces of the prompt that are in the cache; one token is left. */
+static void find_beginning(struct qwen_batch *b, struct request *r)
+{
+	uint32_t found =
+		qwen_pages_find(b->pages, &r->table, r->ids.v, r->n_prompt - 1);
+
+	qwen_pages_truncate(b->pages, &r->table,
+			    found - found % b->shape.chunk);
+}
+
+static void admit(struct qwen_batch *b)
+{
+	struct request *r;
+	uint32_t slot;
+
+	while ((r = next_waiting(b))) {
+		for (slot = 0; slot < b->shape.sequences && b->taken[slot];)
+			slot++;
+		if (slot == b->shape.sequences)
+			return;
+		find_beginning(b, r);
+		if (r->ids.n / QWEN_BLOCK + 2 - r->table.n >
+		    qwen_pages_left(b->pages)) {
+			qwen_pages_drop(b->pages, &r->table);
+			return;
+		}
+		b->counts.found_tokens += r->table.length;
+		b->taken[slot] = true;
+		r->slot = slot;
+	}
+}
+
+/* ---- passes ---- */
+
+/* Blocks for n more tokens; false: it gave its own back, being the latest. */
+static bool extend(struct qwen_batch *b, struct request *r, uint32_t n)
+{
+	const uint32_t was = r->table.length;
+	struct qwen_copy copy;
+
+	while (!qwen_pages_extend(b->pages, &r->table, n, &copy)) {
+		struct request *last = r;
+		for (size_t i = 0; i < b->all.n; i++)
+			if (b->all.v[i]->slot != NO_SLOT)
+				last = b->all.v[i];
+		withdraw(b, last);
+		b->counts.preempted++;
+		if (last == r)
+			return false;
+	}
+	if (copy.wanted)
+		qwen_state_copy(b->state, copy.from, copy.to);
+	qwen_state_map(b->state, r->slot, r->table.block, was);
+	return true;
+}
+
+/* Tokens before the table's end, behind `at` of the pass. */
+static void put_tokens(struct qwen_batch *b, const struct request *r,
+		       uint32_t at, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++)
+		b->token[at + i] = (struct qwen_token){
+			.id = r->ids.v[r->table.length - n + i],
+			.sequence = r->slot,
+		};
+	b->token[at + n - 1].logits = r->table.length == r->ids.n;
+}
+
+static enum qwen_end end_of(const struct qwen_batch *b, const struct request *r,
+			    uint32_t id)
+{
+	for (uint32_t i = 0; i < b->m->config.n_stops; i++)
+		if (b->m->config.stop[i] == id)
+			return QWEN_END_STOP;
+	return r->ids.n - r->n_prompt == r->most ? QWEN_END_LENGTH :
+						   QWEN_GOES_ON;
+}
+
+/* The next token, where the pass computed the last one so far. */
+static void sample(struct qwen_batch *b, struct request *r, const float *logits)
+{
+	enum qwen_end end = QWEN_END_BROKEN;
+	struct err e = { 0 };
+	uint32_t id = 0;
+
+	if (!logits)
+		return;
+	if (qwen_sample(&r->sampler, logits, &id, &e)) {
+		qwen_sampler_see(&r->sampler, id);
+		qwen_ids_add(&r->ids, id);
+		user_of(b, r->user)->tokens++;
+		b->counts.tokens++;
+		end = end_of(b, r, id);
+	}
+	r->gone = !b->heard(b->ctx, r->who, id, end) || end != QWEN_GOES_ON;
+}
+
+/* What of one request a pass has. */
+struct share {
+	struct request *r;
+	uint32_t last; /* its last token */
+};
+
+static bool run_few(struct qwen_batch *b, const struct share *s, uint32_t n,
+		    uint32_t tokens, struct err *e)
+{
+	if (!qwen_forward(b->state, b->token, tokens, e))
+		return false;
+	for (uint32_t i = 0; i < n; i++)
+		sample(b, s[i].r, qwen_logits(b->state, s[i].last));
+	return true;
+}
+
+/* Texts whose prompt is done: one more token, or those to compute again. */
+static bool write_texts(struct qwen_batch *b, uint32_t *spent, struct err *e)
+{
+	struct share s[FEW];
+	uint32_t n = 0, tokens = 0;
+
+	for (size_t i = 0; i < b->all.n; i++) {
+		struct request *r = b->all.v[i];
+		if (r->slot == NO_SLOT || r->table.length < r->n_prompt)
+			continue;
+		uint32_t left = (uint32_t)r->ids.n - r->table.length;
+		uint32_t some = left < FEW ? left : FEW;
+		if (tokens + some > FEW) {
+			if (!run_few(b, s, n, tokens, e))
+				return false;
+			n = tokens = 0;
+		}
+		if (!extend(b, r, some))
+			continue;
+		put_tokens(b, r, tokens, some);
+		tokens += some;
+		*spent += some;
+		s[n++] = (struct share){ r, tokens - 1 };
+	}
+	return !n || run_few(b, s, n, tokens, e);
+}
+
+/* The next piece of a prompt, in a pass of its own. */
+static bool read_piece(struct qwen_batch *b, struct request *r, uint32_t *spent,
+		       struct err *e)
+{
+	const uint32_t left = r->n_prompt - r->table.length;
+	const uint32_t n = left < b->shape.chunk ? left : b->shape.chunk;
+
+	if (!extend(b, r, n))
+		return true;
+	put_tokens(b, r, 0, n);
+	*spent += n;
+	b->counts.prompt_tokens += n;
+	if (!qwen_forward(b->state, b->token, n, e))
+		return false;
+	if (n == b->shape.chunk)
+		qwen_pages_name(b->pages, &r->table, r->ids.v);
+	sample(b, r, qwen_logits(b->state, n - 1));
+	return true;
+}
+
+bool qwen_batch_step(struct qwen_batch *b, qwen_heard_fn *heard, void *ctx,
+		     struct err *e)
+{
+	uint32_t spent = 0;
+	bool good;
+
+	b->heard = heard;
+	b->ctx = ctx;
+	b->counts.steps++;
+	admit(b);
+	good = write_texts(b, &spent, e);
+	for (size_t i = 0; i < b->all.n && good; i++) {
+		struct request *r = b->all.v[i];
+		if (r->slot == NO_SLOT || r->gone ||
+		    r->table.length >= r->n_prompt)
+			continue;
+		if (spent && spent >= b->shape.budget)
+			break;
+		good = read_piece(b, r, &spent, e);
+	}
+	sweep(b);
+	return good;
+}
+
+void qwen_batch_count(const struct qwen_batch *b, struct qwen_batch_counts *out)
+{
+	*out = b->counts;
+	for (size_t i = 0; i < b->all.n; i++)
+		*(b->all.v[i]->slot == NO_SLOT ? &out->waiting :
+						 &out->running) += 1;
+	out->blocks_left = qwen_pages_left(b->pages);
+}

@@ -1,0 +1,240 @@
+/*
+ * Texts of a batch are those that one sequence with a dense cache gives, for
+ * random schedules: arrivals, cancels, few blocks or many, any budget.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "engine/model/model.h"
+#include "engine/serve/serve.h"
+#include "tests/tap.h"
+
+enum { TEXTS = 24, MOST = 96, LENGTHS = 3, TYPES = 2, REQUESTS = 9 };
+static const uint32_t chunks[LENGTHS] = { 16, 24, 5 };
+static const enum qwen_weights caches[TYPES] = { QWEN_W_F32, QWEN_W_INT8 };
+
+/* A request, and what a single run of it gives with pieces of each length. */
+struct text {
+	uint32_t ids[MOST], n, most;
+	struct qwen_sampling how;
+	uint32_t out[TYPES][LENGTHS][MOST], n_out[TYPES][LENGTHS];
+};
+
+static struct text text[TEXTS];
+static struct qwen_model model;
+
+static uint32_t draw(uint64_t *seed, uint32_t n)
+{
+	return (uint32_t)(random_next(seed) % n);
+}
+
+static bool is_stop(uint32_t id)
+{
+	for (uint32_t i = 0; i < model.config.n_stops; i++)
+		if (model.config.stop[i] == id)
+			return true;
+	return false;
+}
+
+static bool forward_piece(struct qwen_state *s, const uint32_t *ids, uint32_t n)
+{
+	struct qwen_token t[MOST] = { 0 };
+	struct err e = { 0 };
+
+	for (uint32_t i = 0; i < n; i++)
+		t[i].id = ids[i];
+	t[n - 1].logits = true;
+	return qwen_forward(s, t, n, &e);
+}
+
+static bool run_single(struct text *t, int type, int length)
+{
+	const uint32_t chunk = chunks[length];
+	const struct qwen_shape shape = {
+		1, MOST, MOST, caches[type], NULL, 0
+	};
+	struct qwen_sampler sampler;
+	struct err e = { 0 };
+	struct qwen_state *s = qwen_state_new(&model, &shape, &e);
+	uint32_t n, id = 0, *out = t->out[type][length], n_out = 0;
+	bool good =
+		qwen_sampler_init(&sampler, &t->how, model.config.vocab, &e);
+
+	for (uint32_t at = 0; at < t->n && good; at += n) {
+		n = t->n - at < chunk ? t->n - at : chunk;
+		good = forward_piece(s, t->ids + at, n);
+	}
+	for (uint32_t i = 0; i < t->n; i++)
+		qwen_sampler_see(&sampler, t->ids[i]);
+	while (good) {
+		n = n_out || t->n % chunk == 1 || chunk == 1 ? 1 :
+		    t->n % chunk			     ? t->n % chunk :
+							       chunk;
+		good = qwen_sample(&sampler, qwen_logits(s, n - 1), &id, &e);
+		qwen_sampler_see(&sampler, id);
+		out[n_out++] = id;
+		if (!good || is_stop(id) || n_out == t->most)
+			break;
+		good = forward_piece(s, &id, 1);
+	}
+	t->n_out[type][length] = n_out;
+	qwen_sampler_fini(&sampler);
+	qwen_state_free(s);
+	return good;
+}
+
+/* Some begin alike, for blocks and longer. */
+static bool make_texts(void)
+{
+	uint64_t seed = 99;
+	bool good = true;
+
+	for (int i = 0; i < TEXTS; i++) {
+		struct text *t = &text[i];
+		uint32_t like = i ? draw(&seed, (uint32_t)i) : 0;
+		t->most = 1 + draw(&seed, 24);
+		t->n = 1 + draw(&seed, MOST - t->most);
+		for (uint32_t j = 0; j < t->n; j++)
+			t->ids[j] = draw(&seed, model.config.vocab);
+		if (i % 4)
+			memcpy(t->ids, text[like].ids,
+			       draw(&seed, t->n) * sizeof(*t->ids));
+		t->how = (struct qwen_sampling){ .temperature = i % 3,
+						 .top_p = 1,
+						 .repetition_penalty = 1.1,
+						 .seed = (uint64_t)i };
+		for (int j = 0; j < TYPES * LENGTHS; j++)
+			good = run_single(t, j / LENGTHS, j % LENGTHS) && good;
+	}
+	return good;
+}
+
+/* One request of a schedule. */
+struct asked {
+	const uint32_t *want;
+	uint32_t want_n, n, leave; /* after so many tokens; 0: never */
+	bool over, wrong;
+};
+
+static bool heard(void *ctx, void *who, uint32_t token, enum qwen_end end)
+{
+	struct asked *a = who;
+
+	(void)ctx;
+	if (a->over || a->n == a->want_n || a->want[a->n] != token)
+		a->wrong = true;
+	else
+		a->n++;
+	a->over = end != QWEN_GOES_ON || a->n == a->leave || a->wrong;
+	if (end != QWEN_GOES_ON && a->n != a->want_n)
+		a->wrong = true;
+	return a->n != a->leave && !a->wrong;
+}
+
+struct sum {
+	uint64_t preempted, found;
+};
+
+static bool run_schedule(uint64_t seed, struct sum *sum)
+{
+	int type = (int)draw(&seed, 4) ? 0 : 1, length = (int)draw(&seed, 3);
+	const struct qwen_batch_shape shape = {
+		.sequences = 1 + draw(&seed, 12),
+		.positions = MOST,
+		.blocks = MOST / QWEN_BLOCK + 2 + draw(&seed, 20),
+		.chunk = chunks[length],
+		.budget = draw(&seed, 60),
+		.cache = caches[type],
+	};
+	struct asked a[REQUESTS] = { 0 };
+	struct qwen_batch_counts c;
+	struct err e = { 0 };
+	struct qwen_batch *b = qwen_batch_new(&model, &shape, &e);
+	uint32_t n = 0, steps = 0;
+	bool good = b != NULL;
+
+	do {
+		while (n < REQUESTS && draw(&seed, 3)) {
+			const struct text *t = &text[draw(&seed, TEXTS)];
+			struct qwen_ask ask = { t->ids, t->n,		t->most,
+						t->how, draw(&seed, 3), &a[n] };
+			a[n].want = t->out[type][length];
+			a[n].want_n = t->n_out[type][length];
+			a[n].leave = draw(&seed, 5) ? 0 : 1 + draw(&seed, 9);
+			good = good && qwen_batch_add(b, &ask, &e);
+			n++;
+		}
+		if (n && !draw(&seed, 40)) {
+			uint32_t i = draw(&seed, n);
+			qwen_batch_cancel(b, &a[i]);
+			a[i].over = true;
+		}
+		good = good && qwen_batch_step(b, heard, NULL, &e);
+		qwen_batch_count(b, &c);
+	} while (good && (n < REQUESTS || c.running + c.waiting) &&
+		 ++steps < 5000);
+	for (uint32_t i = 0; i < n; i++)
+		good = good && a[i].over && !a[i].wrong;
+	if (!good || c.blocks_left != shape.blocks)
+		diag("%s, %u steps, %u of %u blocks left", e.msg, steps,
+		     c.blocks_left, shape.blocks);
+	sum->preempted += c.preempted;
+	sum->found += c.found_tokens;
+	good = good && c.blocks_left == shape.blocks;
+	qwen_batch_free(b);
+	return good;
+}
+
+static void test_refuses(void)
+{
+	const struct qwen_batch_shape shape = { 2, 64, 5, 16, 16, QWEN_W_F32 };
+	const uint32_t ids[70] = { 0 }, high = model.config.vocab;
+	struct err e = { 0 };
+	struct qwen_batch *b = qwen_batch_new(&model, &shape, &e);
+	struct qwen_ask ask = { ids, 60,
+				5,   { .top_p = 1, .repetition_penalty = 1 },
+				0,   NULL };
+
+	ok(!qwen_batch_add(b, &ask, &e) && e.code == ERR_USAGE,
+	   "a text longer than the context is refused");
+	ask.n = 0;
+	ok(!qwen_batch_add(b, &ask, &e), "and one without tokens");
+	ask.ids = &high;
+	ask.n = 1;
+	ok(!qwen_batch_add(b, &ask, &e), "and one of unknown tokens");
+	ask.ids = ids;
+	ask.how.temperature = -1;
+	ok(!qwen_batch_add(b, &ask, &e), "and a temperature below 0");
+	qwen_batch_free(b);
+}
+
+int main(void)
+{
+	char dir[] = "/tmp/t0-batch-XXXXXX", command[64];
+	struct qwen_synthetic how = { .weights = QWEN_W_F32, .seed = 3 };
+	struct qwen_load load = { 0 };
+	struct err e = { 0 };
+	struct threads *threads = threads_new(1, &e);
+	struct sum sum = { 0 };
+	uint64_t seed = 1, all = getenv("T0_SLOW") ? 10000 : 300;
+
+	if (!mkdtemp(dir) || !qwen_shape_find("tiny", &how.config, &e) ||
+	    !qwen_synthetic_write(dir, &how, &e) ||
+	    !qwen_model_load(&model, dir, &load, threads, &e))
+		skip_all("no model: %s", e.msg);
+	ok(make_texts(), "single runs");
+	while (seed <= all && run_schedule(seed, &sum))
+		seed++;
+	is_u64(seed - 1, all, "schedules whose texts are all right");
+	diag("%llu preemptions, %llu tokens found in the cache",
+	     (unsigned long long)sum.preempted, (unsigned long long)sum.found);
+	ok(sum.preempted > all / 10 && sum.found > all,
+	   "some lost their blocks, and some found their beginning");
+	test_refuses();
+	qwen_model_close(&model);
+	threads_free(threads);
+	snprintf(command, sizeof(command), "rm -rf %s", dir);
+	ok(system(command) == 0, "the model is gone");
+	return plan_done();
+}
