@@ -83,7 +83,8 @@ static void make(const char *dir, bool tied)
 /* All logits of ids[0..N), fed in pieces; and that the best is the largest. */
 static bool feed(const struct qwen_model *m, uint32_t chunk, float *out)
 {
-	struct qwen_shape shape = { 2, 64, N, QWEN_W_F32, NULL };
+	struct qwen_shape shape = { .sequences = 2, .positions = 64,
+				    .max_tokens = N };
 	struct err e = { 0 };
 	struct qwen_state *s = qwen_state_new(m, &shape, &e);
 	bool good = s;
@@ -248,7 +249,8 @@ static void test_weights(const char *dir)
 
 static uint64_t greedy(const struct qwen_model *m)
 {
-	struct qwen_shape shape = { 1, 64, 4, QWEN_W_F32, NULL };
+	struct qwen_shape shape = { .sequences = 1, .positions = 64,
+				    .max_tokens = 4 };
 	struct qwen_token t = { .id = 1, .best = true };
 	struct err e = { 0 };
 	struct qwen_state *s = qwen_state_new(m, &shape, &e);
@@ -286,7 +288,8 @@ static void test_greedy(const char *dir)
 static void test_stop(const char *dir)
 {
 	static volatile sig_atomic_t stop;
-	struct qwen_shape shape = { 1, 64, 4, QWEN_W_F32, &stop };
+	struct qwen_shape shape = { .sequences = 1, .positions = 64,
+				    .max_tokens = 4, .stop = &stop };
 	struct qwen_token t = { .id = 5, .best = true, .logits = true };
 	float want[VOCAB];
 	struct err e = { 0 };
@@ -319,7 +322,8 @@ static bool dies_at(const char *dir, enum soft_inject_what what, uint64_t at,
 		.what = what, .after = at, .va = 0x123456789000, .ns = 50000000
 	}; /* of a hang */
 	struct qwen_load how = { .backend = &qwen_gpu, .devices = 2 };
-	struct qwen_shape shape = { 1, 64, 4, QWEN_W_F32, NULL };
+	struct qwen_shape shape = { .sequences = 1, .positions = 64,
+				    .max_tokens = 4 };
 	struct qwen_token t = { .id = 5, .best = true };
 	struct soft_census before, c;
 	struct qwen_model m;
