@@ -55,6 +55,9 @@ struct qwen_cmd {
 	bool untied, no_masters, resume;
 	const char *sweep, *shard; /* NULL: one run; the whole sweep */
 	bool train; /* of forecast */
+	/* serve */
+	const char *bind, *key_file;
+	uint64_t port, sequences, blocks, queue, max_body, timeout, grace;
 	const volatile int *stop; /* of cmd */
 };
 
@@ -119,5 +122,6 @@ bool qwen_cmd_tokenize(struct cmd *c, struct err *e);
 bool qwen_cmd_make(struct cmd *c, struct err *e);
 bool qwen_cmd_check(struct cmd *c, struct err *e);
 bool qwen_cmd_train(struct cmd *c, struct err *e);
+bool qwen_cmd_serve(struct cmd *c, struct err *e);
 
 #endif

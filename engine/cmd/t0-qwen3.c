@@ -22,6 +22,8 @@ static struct qwen_cmd c = {
 	.clip = 1, .beta1 = 0.9, .beta2 = 0.95, .momentum = 0.95,
 	.precision = "f32", .recompute = "none", .optimizer = "adamw",
 	.schedule = "cosine", .lora_targets = "q_proj,v_proj",
+	.bind = "127.0.0.1", .port = 8080, .sequences = 16, .queue = 256,
+	.max_body = 1 << 20, .timeout = 600, .grace = 30,
 };
 
 /*
@@ -58,6 +60,10 @@ static bool catch_signals(struct cmd *cmd, struct err *e)
 static const struct cmd_spec commands[] = {
 	{ "generate", "--model DIR", "text from a prompt, as it comes",
 	  qwen_cmd_generate, 0, 0, FLAGS },
+	{ "serve", "--model DIR", "OpenAI's interface over HTTP, for many users",
+	  qwen_cmd_serve, 0, 0, .flags = CMD_QUIET,
+	  .notes = "It ends on SIGTERM or SIGINT, when what it has begun is "
+		   "finished or --grace is over." },
 	{ "bench", "--model DIR", "tokens per second, into the database",
 	  qwen_cmd_bench, 0, 0, FLAGS },
 	{ "eval", "--model DIR", "perplexity of a text", qwen_cmd_eval, 0, 0,
@@ -105,13 +111,14 @@ static const struct cmd_spec commands[] = {
 };
 
 #define RUNS "generate bench eval logits quantize"
+#define OPENS RUNS " serve"
 
 static const struct cli_opt options[] = {
-	CLI_OF("generate bench eval logits check info make forecast train "
+	CLI_OF("generate serve bench eval logits check info make forecast train "
 	       "tokenize"),
 	{ "model", 'm', CLI_STR, &c.model, "DIR",
 	  "folder of a Hugging Face Qwen3 model, or a GGUF file" },
-	CLI_OF(RUNS " info train"),
+	CLI_OF(OPENS " info train"),
 	{ "backend", 0, CLI_STR, &c.backend, "NAME", "cpu (default) or gpu" },
 	{ "device", 0, CLI_STR, &c.device, "DEV",
 	  "gpu: soft, soft*N:M, kfd, kfd:N (default: $T0_DEVICE, else a GPU, else "
@@ -122,25 +129,25 @@ static const struct cli_opt options[] = {
 	CLI_OF(RUNS " info train"),
 	{ "copy", 0, CLI_FLAG, &c.copy, NULL,
 	  "copy weights into large pages instead of mapping them" },
-	CLI_OF(RUNS " info convert train"),
+	CLI_OF(OPENS " info convert train"),
 	{ "threads", 't', CLI_U64, &c.threads, "N",
 	  "default: one for each processor" },
-	CLI_OF(RUNS " info make forecast"),
+	CLI_OF(OPENS " info make forecast"),
 	{ "weights", 'w', CLI_STR, &c.weights, "TYPE",
 	  "convert to f32, f16, bf16, int8 or int4 (default: as "
 	  "stored); make: what to write (bf16)" },
-	CLI_OF(RUNS " forecast"),
+	CLI_OF(OPENS " forecast"),
 	{ "cache", 0, CLI_STR, &c.cache, "TYPE",
 	  "keys and values in f16 (default; forecast: bf16), f32, bf16 or "
 	  "int8" },
-	CLI_OF(RUNS),
+	CLI_OF(OPENS),
 	{ "activations", 0, CLI_STR, &c.activations, "TYPE",
 	  "what inputs of products are rounded to: auto (default), f32 (not at "
 	  "all), bf16, f16 or int8" },
-	CLI_OF("generate eval quantize forecast"),
+	CLI_OF("generate serve eval quantize forecast"),
 	{ "context", 0, CLI_U64, &c.context, "N",
 	  "positions of the cache (default 4096)" },
-	CLI_OF(RUNS),
+	CLI_OF(OPENS),
 	{ "chunk", 0, CLI_U64, &c.chunk, "N",
 	  "tokens of a prompt in one pass (default 512)" },
 	CLI_OF(RUNS " check train tokenize"),
@@ -168,7 +175,7 @@ static const struct cli_opt options[] = {
 	  "FILE holds ids: print their text" },
 	{ "offsets", 0, CLI_FLAG, &c.offsets, NULL,
 	  "also where each token stands, in bytes of the text" },
-	CLI_OF("generate"),
+	CLI_OF("generate serve"),
 	{ "tokens", 'n', CLI_U64, &c.tokens, "N",
 	  "at most so many (default 128)" },
 	{ "greedy", 'g', CLI_FLAG, &c.greedy, NULL,
@@ -181,7 +188,7 @@ static const struct cli_opt options[] = {
 	{ "min-p", 0, CLI_F64, &c.min_p, "P",
 	  "only those at least P times as likely as the likeliest" },
 	{ "repetition-penalty", 0, CLI_F64, &c.penalty, "X", "1 is none" },
-	CLI_OF("generate bench quantize make train"),
+	CLI_OF("generate serve bench quantize make train"),
 	{ "seed", 0, CLI_U64, &c.seed, "N",
 	  "of sampling, of bench's prompt, of make's and train's "
 	  "weights, of train's order" },
@@ -301,6 +308,23 @@ static const struct cli_opt options[] = {
 	{ "train", 0, CLI_FLAG, &c.train, NULL,
 	  "a training step instead of passes: the options of train say which; "
 	  "of a step that does not fit more is made again" },
+	CLI_OF("serve"),
+	{ "bind", 0, CLI_STR, &c.bind, "ADDRESS", "listen there (127.0.0.1)" },
+	{ "port", 0, CLI_U64, &c.port, "N", "0: any that is free (8080)" },
+	{ "api-key-file", 0, CLI_STR, &c.key_file, "FILE",
+	  "whose first line clients send as a bearer's token" },
+	{ "sequences", 0, CLI_U64, &c.sequences, "N",
+	  "texts that are written at once (16)" },
+	{ "blocks", 0, CLI_U64, &c.blocks, "N",
+	  "of 16 positions, in the cache (default: all sequences fit)" },
+	{ "queue", 0, CLI_U64, &c.queue, "N",
+	  "requests at once, those that wait included (256)" },
+	{ "max-body", 0, CLI_U64, &c.max_body, "N",
+	  "bytes of a request (1048576)" },
+	{ "timeout", 0, CLI_U64, &c.timeout, "N",
+	  "seconds for a request (600)" },
+	{ "grace", 0, CLI_U64, &c.grace, "N",
+	  "seconds after a signal for what was begun (30)" },
 	CLI_OF("check"),
 	{ "limits", 0, CLI_STR, &c.limits, "FILE",
 	  "lines \"name value\" that replace its limits" },

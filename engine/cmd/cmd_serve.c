@@ -1,0 +1,295 @@
+/*
+ * engine/cmd/cmd_serve.c - t0-qwen3 serve: the loop that writes texts.
+ *
+ * One thread has the batch; handlers of connections (cmd_serve_http.c) give it
+ * jobs and wait for their texts.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/vec.h"
+#include "engine/cmd/cmd_serve.h"
+
+bool serve_submit(struct server *s, struct job *j)
+{
+	bool fits;
+
+	pthread_mutex_lock(&s->lock);
+	fits = !s->closing && s->jobs < s->c->queue;
+	if (fits) {
+		struct job **at = &s->fresh;
+		while (*at)
+			at = &(*at)->next;
+		*at = j;
+		s->jobs++;
+		s->requests++;
+		j->going = j->n;
+		j->known = true;
+		pthread_cond_signal(&s->work);
+	} else {
+		s->refused++;
+	}
+	pthread_mutex_unlock(&s->lock);
+	return fits;
+}
+
+void serve_leave(struct server *s, struct job *j)
+{
+	pthread_mutex_lock(&s->lock);
+	j->cancelled = j->cancelled || j->going;
+	pthread_cond_signal(&s->work);
+	while (j->known)
+		pthread_cond_wait(&s->told, &s->lock);
+	pthread_mutex_unlock(&s->lock);
+}
+
+/* ---- texts ---- */
+
+/* Cuts the text before the first stop string in what is new. */
+static bool cut_stop(struct choice *c, size_t from)
+{
+	const struct job *j = c->job;
+	const char *first = NULL;
+
+	if (!c->text.data)
+		return false;
+	from = from > j->longest ? from - j->longest : 0;
+	for (size_t i = 0; i < j->n_stops; i++) {
+		const char *at = memmem(c->text.data + from, c->text.len - from,
+					j->stop[i], strlen(j->stop[i]));
+		if (at && (!first || at < first))
+			first = at;
+	}
+	if (first)
+		c->text.len = (size_t)(first - c->text.data);
+	return first;
+}
+
+static bool heard(void *ctx, void *who, uint32_t token, enum qwen_end end)
+{
+	struct server *s = ctx;
+	struct choice *c = who;
+	struct job *j = c->job;
+	size_t from;
+
+	pthread_mutex_lock(&s->lock);
+	from = c->text.len;
+	c->tokens += end != QWEN_END_BROKEN;
+	if (end == QWEN_GOES_ON || end == QWEN_END_LENGTH)
+		qwen_detokenize(&c->decoder, s->session.tok, token, &c->text);
+	if (end != QWEN_GOES_ON)
+		qwen_detokenize_end(&c->decoder, &c->text);
+	if (end == QWEN_END_BROKEN)
+		j->broken = "the model's output is broken";
+	if (cut_stop(c, from) || end == QWEN_END_STOP)
+		c->finish = "stop";
+	else if (end != QWEN_GOES_ON)
+		c->finish = "length";
+	j->going -= c->finish != NULL;
+	end = j->cancelled || c->finish ? QWEN_END_STOP : QWEN_GOES_ON;
+	pthread_mutex_unlock(&s->lock);
+	return end == QWEN_GOES_ON;
+}
+
+/* ---- the loop ---- */
+
+struct known {
+	struct job **v;
+	size_t n, cap;
+};
+
+static void add_choices(struct server *s, struct job *j)
+{
+	struct err e = { 0 };
+
+	for (uint32_t i = 0; i < j->n; i++) {
+		struct qwen_ask ask = { j->prompt.v, (uint32_t)j->prompt.n,
+					j->most,     j->how,
+					j->user,     &j->choice[i] };
+		ask.how.seed += i;
+		if (!qwen_batch_add(s->batch, &ask, &e)) {
+			j->broken = "the request does not fit";
+			j->cancelled = true;
+		}
+	}
+}
+
+/* Jobs that are over, or that nobody wants: the loop forgets them. */
+static void forget(struct server *s, struct known *k)
+{
+	uint64_t now = time_mono_ns();
+	size_t n = 0;
+
+	for (size_t i = 0; i < k->n; i++) {
+		struct job *j = k->v[i];
+		if (j->going && now > j->deadline_ns)
+			j->broken = "the request took too long";
+		if (j->going && !j->cancelled && !j->broken) {
+			k->v[n++] = j;
+			continue;
+		}
+		for (uint32_t c = 0; c < j->n; c++)
+			qwen_batch_cancel(s->batch, &j->choice[c]);
+		*(j->going ? &s->cancelled : &s->finished) += 1;
+		s->jobs--;
+		j->known = false;
+	}
+	k->n = n;
+	qwen_batch_count(s->batch, &s->counts);
+	pthread_cond_broadcast(&s->told);
+}
+
+/* Under the lock: takes what is new; waits where there is nothing to do. */
+static void take_fresh(struct server *s, struct known *k)
+{
+	struct timespec until;
+
+	if (!s->fresh && !k->n) {
+		clock_gettime(CLOCK_REALTIME, &until);
+		until.tv_nsec += 50000000;
+		until.tv_sec += until.tv_nsec / 1000000000;
+		until.tv_nsec %= 1000000000;
+		pthread_cond_timedwait(&s->work, &s->lock, &until);
+	}
+	for (struct job *j; (j = s->fresh);) {
+		s->fresh = j->next;
+		vec_push(k, j);
+		add_choices(s, j);
+	}
+}
+
+/* Ends those that are left; they are told so. */
+static void drop_all(struct server *s, struct known *k, const char *why)
+{
+	pthread_mutex_lock(&s->lock);
+	take_fresh(s, k);
+	for (size_t i = 0; i < k->n; i++)
+		if (k->v[i]->going) {
+			k->v[i]->broken = why;
+			s->dropped++;
+		}
+	forget(s, k);
+	pthread_mutex_unlock(&s->lock);
+}
+
+/* Until a signal, and then until all is written or the grace is over. */
+static bool serve_loop(struct server *s, struct err *e)
+{
+	struct known k = { 0 };
+	uint64_t end_ns = UINT64_MAX;
+	bool good = true;
+
+	while (good && time_mono_ns() < end_ns) {
+		pthread_mutex_lock(&s->lock);
+		if (*s->c->stop && !s->closing) {
+			s->closing = true;
+			end_ns = time_mono_ns() + s->c->grace * 1000000000;
+		}
+		take_fresh(s, &k);
+		forget(s, &k);
+		pthread_mutex_unlock(&s->lock);
+		if (s->closing && !k.n)
+			break;
+		if (k.n)
+			good = qwen_batch_step(s->batch, heard, s, e);
+	}
+	pthread_mutex_lock(&s->lock);
+	s->closing = true;
+	pthread_mutex_unlock(&s->lock);
+	drop_all(s, &k, "the server ends");
+	vec_fini(&k);
+	return good;
+}
+
+/* ---- the command ---- */
+
+static bool key_read(struct server *s, struct err *e)
+{
+	struct buf b = { 0 };
+
+	if (!s->c->key_file)
+		return true;
+	if (!file_read(s->c->key_file, 4096, &b, e))
+		return false;
+	buf_addc(&b, '\0');
+	b.data[strcspn(b.data, "\r\n")] = '\0';
+	s->key = b.data;
+	return *s->key || err_set(e, ERR_INPUT,
+				  "%s: the first line is empty; "
+				  "wanted the key that clients send",
+				  s->c->key_file);
+}
+
+static bool batch_open(struct server *s, struct err *e)
+{
+	struct qwen_cmd *c = s->c;
+	const struct qwen_config *m = &s->session.model.config;
+	struct qwen_batch_shape shape = { .cache = QWEN_W_F16 };
+
+	if (c->context > m->max_positions)
+		c->context = m->max_positions;
+	if (!c->sequences || c->sequences > 1024 || !c->context || !c->chunk ||
+	    c->chunk > 1 << 20 || c->port > 65535 || !c->queue ||
+	    c->blocks > UINT32_MAX / 2)
+		return err_set(e, ERR_USAGE,
+			       "--sequences %llu --chunk %llu "
+			       "--port %llu --queue %llu --blocks %llu: wanted "
+			       "1 to 1024, 1 to %d, up to 65535, 1 or more, up "
+			       "to %u",
+			       (unsigned long long)c->sequences,
+			       (unsigned long long)c->chunk,
+			       (unsigned long long)c->port,
+			       (unsigned long long)c->queue,
+			       (unsigned long long)c->blocks, 1 << 20,
+			       UINT32_MAX / 2);
+	shape.sequences = (uint32_t)c->sequences;
+	shape.positions = (uint32_t)c->context;
+	shape.chunk = shape.budget = (uint32_t)c->chunk;
+	shape.blocks = c->blocks ? (uint32_t)c->blocks :
+				   shape.sequences *
+					   (shape.positions / QWEN_BLOCK + 2);
+	if (c->cache && !qwen_weights_parse(c->cache, &shape.cache, e))
+		return false;
+	s->batch = qwen_batch_new(&s->session.model, &shape, e);
+	return s->batch != NULL;
+}
+
+static bool serve_run(struct server *s, struct err *e)
+{
+	uint16_t port = (uint16_t)s->c->port;
+	struct MHD_Daemon *d = serve_listen(s, &port, e);
+	bool good;
+
+	if (!d)
+		return false;
+	printf("listening on http://%s:%u\n", s->c->bind, port);
+	fflush(stdout);
+	good = serve_loop(s, e);
+	serve_close(d);
+	cmd_remark(&s->c->cmd,
+		   "%llu requests finished, %llu cancelled, %llu "
+		   "refused, %llu dropped at the end",
+		   (unsigned long long)s->finished,
+		   (unsigned long long)(s->cancelled - s->dropped),
+		   (unsigned long long)s->refused,
+		   (unsigned long long)s->dropped);
+	return good;
+}
+
+bool qwen_cmd_serve(struct cmd *r, struct err *e)
+{
+	struct server s = { .c = (struct qwen_cmd *)r,
+			    .lock = PTHREAD_MUTEX_INITIALIZER,
+			    .work = PTHREAD_COND_INITIALIZER,
+			    .told = PTHREAD_COND_INITIALIZER };
+	bool good;
+
+	if (!qwen_session_open(&s.session, s.c, QWEN_WORDS, e))
+		return false;
+	good = key_read(&s, e) && batch_open(&s, e) && serve_run(&s, e);
+	qwen_batch_free(s.batch);
+	free(s.key);
+	qwen_session_close(&s.session);
+	return good;
+}

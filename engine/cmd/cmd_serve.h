@@ -1,0 +1,71 @@
+/*
+ * engine/cmd/cmd_serve.h - what the halves of t0-qwen3 serve share: requests
+ * (cmd_serve_http.c) and the loop that writes their texts (cmd_serve.c).
+ */
+#ifndef T0_ENGINE_CMD_SERVE_H
+#define T0_ENGINE_CMD_SERVE_H
+
+#include <pthread.h>
+
+#include "engine/cmd/cmd.h"
+#include "engine/serve/serve.h"
+
+enum { MOST_STOPS = 4, MOST_CHOICES = 16 };
+
+/* One of a request's texts. */
+struct choice {
+	struct job *job;
+	struct qwen_detokenizer decoder;
+	struct buf text; /* cut before a stop string */
+	uint32_t tokens;
+	size_t sent;	    /* bytes that a stream has had */
+	const char *finish; /* NULL: it goes on */
+	bool told;	    /* the stream has its finish */
+};
+
+/* A request, its handler's; what changes is under the server's lock. */
+struct job {
+	struct server *s;
+	struct qwen_ids prompt;
+	struct qwen_sampling how;
+	uint32_t most, n;
+	uint64_t user, deadline_ns;
+	char *stop[MOST_STOPS];
+	size_t n_stops, longest; /* bytes of the longest one */
+	bool chat, stream, usage, head_told, usage_told, end_told;
+	char id[32];
+	struct choice choice[MOST_CHOICES];
+	uint32_t going;	    /* choices without a finish */
+	bool cancelled;	    /* by the handler */
+	bool known;	    /* the loop may still speak of it */
+	const char *broken; /* NULL, or what ended it early */
+	struct job *next;   /* of those that are new */
+};
+
+struct server {
+	struct qwen_cmd *c;
+	struct qwen_session session;
+	struct qwen_batch *batch;
+	char *key; /* NULL: anybody may */
+	pthread_mutex_t lock;
+	pthread_cond_t work, told; /* for the loop; for handlers */
+	struct job *fresh;
+	uint32_t jobs; /* that are not over */
+	bool closing;
+	uint64_t requests, finished, refused, cancelled, dropped;
+	struct qwen_batch_counts counts;
+};
+
+/* Queues a job; false: the queue is full, or the server ends. */
+bool serve_submit(struct server *s, struct job *j);
+/* Waits until the loop does not speak of a job any more. */
+void serve_leave(struct server *s, struct job *j);
+
+struct MHD_Daemon;
+/* Listens; the port that it got. */
+struct MHD_Daemon *serve_listen(struct server *s, uint16_t *port,
+				struct err *e);
+/* Handlers have answered before it returns. */
+void serve_close(struct MHD_Daemon *d);
+
+#endif
