@@ -250,7 +250,9 @@ void qwen_pages_fork(struct qwen_pages *p, struct qwen_table *to,
 		hold(p, from->block[i]);
 		append(to, from->block[i]);
 	}
-	memcpy(to->name, from->name, from->named * sizeof(*to->name));
+	if (from->named)
+		memcpy(to->name, from->name,
+		       from->named * sizeof(*to->name));
 	to->named = from->named;
 	to->length = from->length;
 }
