@@ -7,9 +7,9 @@
 #define CHAINS	12
 #define EACH(X) X(0) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11)
 #define INIT(i)	vi s##i = { i };
-#define KEEP(i)	all += s##i;
+#define KEEP(i)	all ^= s##i;
 
-/* `step` of sum, a and b, and how many FLOP that is. */
+/* `step` of sum, a and b, and how many FLOP that is; sums may wrap. */
 #define SPIN(name, flop, step) \
 	static double name(uint64_t rounds) \
 	{ \
@@ -38,9 +38,11 @@
 			 : "+x"(s##i) \
 			 : "x"(a), "x"(b));
 #define BYTES(i) \
-	s##i += (vi)_mm256_madd_epi16( \
-		_mm256_maddubs_epi16((__m256i)a, (__m256i)b), \
-		_mm256_set1_epi16(1)); \
+	s##i = (vi)_mm256_add_epi32( \
+		(__m256i)s##i, \
+		_mm256_madd_epi16( \
+			_mm256_maddubs_epi16((__m256i)a, (__m256i)b), \
+			_mm256_set1_epi16(1))); \
 	__asm__ volatile("" : "+x"(s##i), "+x"(a));
 
 #if LANES == 16
