@@ -169,9 +169,9 @@ while [ $((i += 1)) -le $runners ]; do
 done
 # A statement of two is cut before its end, by the server itself; others are cut
 # from outside, wherever they are.
-sql owner 'CREATE SEQUENCE cuts' "CREATE FUNCTION cut() RETURNS trigger LANGUAGE
-	plpgsql SECURITY DEFINER AS 'BEGIN IF random() < 0.5 THEN
-	PERFORM nextval(''cuts''); PERFORM pg_terminate_backend(
+sql owner 'CREATE SEQUENCE calls' 'CREATE SEQUENCE cuts' "CREATE FUNCTION cut()
+	RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS 'BEGIN
+	IF nextval(''calls'') % 2 = 1 THEN PERFORM nextval(''cuts''); PERFORM pg_terminate_backend(
 	pg_backend_pid()); PERFORM pg_sleep(10); END IF; RETURN NULL; END'" \
 	'CREATE TRIGGER cut AFTER INSERT ON t0_rows FOR EACH STATEMENT
 	EXECUTE FUNCTION cut()'
