@@ -68,7 +68,7 @@ deadline() {
 	has "$tmp/err" '--deadline 0.3' "$what: says so"
 }
 deadline 'a search' "$b/t0-tune" -q --sizes 8192 --budget exhaustive
-deadline 'a probe' "$b/t0-probe" latency -q --device sim
+deadline 'a probe' "$b/t0-probe" memory -q --device sim
 deadline 'sensors' "$b/t0-device" watch -q
 deadline 'a text' "$b/t0-qwen3" generate -q -m "$tmp/tiny" --ids 1,2 -g \
 	-n 40000 --context 40000
