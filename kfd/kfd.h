@@ -228,6 +228,7 @@ enum kfd_domain {
 	KFD_GTT,     /* host memory made by the driver, uncached on device */
 	KFD_USERPTR, /* this process's own pages, registered */
 };
+#define KFD_BARRIER "(barrier)" /* what stands for a kernel in such a packet */
 /* Fields that were not given are 0, false and "". */
 struct kfd_fault {
 	enum kfd_fault_kind kind;
@@ -236,7 +237,7 @@ struct kfd_fault {
 	bool has_packet, has_va, write;
 	unsigned queue;	  /* its number in messages */
 	uint64_t packet;  /* of that queue: what kfd_submit() gave as ticket */
-	char kernel[64];  /* name */
+	char kernel[64];  /* name, or KFD_BARRIER */
 	uint64_t pc;	  /* of the instruction */
 	uint64_t va;	  /* that could not be accessed */
 	struct {	  /* nearest allocation, when there is a va */

@@ -322,7 +322,7 @@ bool gpu_open(struct qwen_model *m, const struct qwen_load *how, uint32_t open,
 		good = device_open(t, m, how, e);
 	t->shared = KFD_VRAM_PRIVATE;
 	if (good && open > 1) {
-		struct gpu_card *card[GPU_MOST];
+		struct gpu_card *card[GPU_CARDS_MAX];
 		for (uint32_t i = 0; i < open; i++)
 			card[i] = &t->device[i]->card;
 		t->shared = gpu_shared_domain(card, open);

@@ -23,13 +23,11 @@ struct gpu_layer {
 	uint64_t attn_norm, ffn_norm, q_norm, k_norm; /* f32 */
 };
 
-#define GPU_MOST 8 /* devices of a team: KERNEL_MAX_PARTS less one */
-
 /* What a model's `device` is: the devices that share it, or one. */
 struct gpu_team {
 	uint32_t n;    /* that the model is cut for */
 	uint32_t open; /* of them; of a forecast the first only */
-	struct gpu *device[GPU_MOST];
+	struct gpu *device[GPU_CARDS_MAX];
 	size_t one_shot_bytes; /* sums of more take two shots */
 	enum kfd_domain shared; /* where that lies which all of them read */
 };
@@ -143,7 +141,7 @@ struct gpu_state {
 /* The states of a team: one that the host puts passes to. */
 struct gpu_run {
 	const struct gpu_team *team;
-	struct gpu_state *rank[GPU_MOST]; /* [n] */
+	struct gpu_state *rank[GPU_CARDS_MAX]; /* [n] */
 	uint32_t n;
 	bool dirty;  /* deltas have to be cleared */
 	bool broken; /* a device was lost */

@@ -114,9 +114,9 @@ struct qwen_matrix gpu_part_head(const struct gpu *g)
 
 bool gpu_team_check(const struct qwen_config *c, uint32_t n, struct err *e)
 {
-	if (!n || n > GPU_MOST)
+	if (!n || n > GPU_CARDS_MAX)
 		return err_set(e, ERR_USAGE, "%u devices; wanted 1 to %d", n,
-			       GPU_MOST);
+			       GPU_CARDS_MAX);
 	if (n > 1 && (c->heads % n || c->kv_heads % n))
 		return err_set(e, ERR_UNSUPPORTED,
 			       "%u heads of attention with "
@@ -233,7 +233,7 @@ bool gpu_team_join(struct gpu_run *run, struct err *e)
 
 /* What all devices have been given so far. */
 struct meeting {
-	struct kfd_after on[GPU_MOST];
+	struct kfd_after on[GPU_CARDS_MAX];
 };
 
 static struct meeting call_meeting(struct gpu_run *run)
@@ -254,40 +254,17 @@ static bool await(const struct gpu_run *run, const struct gpu_state *s,
 	return !s->queue || kfd_after(s->queue, m->on, (int)run->n, e);
 }
 
-/* Elements [from, to) of x, and of `clear`. */
-struct span {
-	size_t from, to;
-};
-
-static struct span span_of(const struct gpu_run *run, uint32_t r, size_t n)
+/* x of a span = the sum of parts; that span of the other delta = 0. */
+static bool put_sum(struct gpu_state *s, struct gpu_span span,
+		    const uint64_t *part, uint32_t n, bool feed, struct err *e)
 {
-	const size_t each = (n / run->team->n + 3) & ~(size_t)3;
-	const size_t from = r * each < n ? r * each : n;
-	const bool last = r + 1 == run->team->n || n - from < each;
-
-	return (struct span){ from, last ? n : from + each };
-}
-
-/* s->x of a span = the sum of parts; the same span of `clear` = 0. */
-static bool put_sum(struct gpu_state *s, struct span span,
-		    const struct kfd_mem *const *part, uint32_t n,
-		    const struct kfd_mem *clear, struct err *e)
-{
-	const uint64_t at = span.from * sizeof(float);
-	const size_t count = span.to - span.from;
 	struct gpu_args a = { .n = 0 };
 
-	if (!count)
+	if (!span.n)
 		return true;
-	arg_va(&a, s->x->va + at);
-	arg_va(&a, clear->va + at);
-	for (uint32_t i = 0; i < KERNEL_MAX_PARTS; i++)
-		arg_va(&a, part[i < n ? i : 0]->va + at);
-	arg_u32(&a, n);
-	arg_u32(&a, 1);
-	arg_u32(&a, (uint32_t)count);
+	gpu_sum_args(&a, span, s->x->va, part, n, s->delta[!feed]->va);
 	gpu_ends(s);
-	return put_kernel(s, s->sum, &a, groups_of(s->sum, count), 1, e);
+	return put_kernel(s, s->sum, &a, groups_of(s->sum, span.n), 1, e);
 }
 
 /* Of a forecast there is one device, which stands for the others. */
@@ -297,30 +274,28 @@ static struct gpu_state *peer_of(struct gpu_run *run, uint32_t r)
 }
 
 static bool sum_span(struct gpu_run *run, struct gpu_state *s, bool feed,
-		     struct span span, struct err *e)
+		     struct gpu_span span, struct err *e)
 {
-	const struct kfd_mem *part[KERNEL_MAX_PARTS] = { s->x };
+	uint64_t part[KERNEL_MAX_PARTS] = { s->x->va };
 	const uint32_t n = run->team->n;
 
 	for (uint32_t r = 0; r < n; r++)
-		part[r + 1] = peer_of(run, r)->delta[feed];
-	run->linked_bytes += (n - 1) * (span.to - span.from) * sizeof(float);
-	return put_sum(s, span, part, n + 1, s->delta[!feed], e);
+		part[r + 1] = peer_of(run, r)->delta[feed]->va;
+	run->linked_bytes += (n - 1) * span.n * sizeof(float);
+	return put_sum(s, span, part, n + 1, feed, e);
 }
 
 /* What the others have added up. */
 static bool fetch_spans(struct gpu_run *run, struct gpu_state *s, bool feed,
-			size_t n, struct err *e)
+			uint64_t n, struct err *e)
 {
 	for (uint32_t i = 1; i < run->team->n; i++) {
 		const uint32_t r = (s->g->number + i) % run->team->n;
-		const struct kfd_mem *part[KERNEL_MAX_PARTS] = {
-			peer_of(run, r)->x
-		};
-		const struct span span = span_of(run, r, n);
+		const uint64_t part = peer_of(run, r)->x->va;
+		const struct gpu_span span = gpu_span_of(n, r, run->team->n);
 
-		run->linked_bytes += (span.to - span.from) * sizeof(float);
-		if (!put_sum(s, span, part, 1, s->delta[!feed], e))
+		run->linked_bytes += span.n * sizeof(float);
+		if (!put_sum(s, span, &part, 1, feed, e))
 			return false;
 	}
 	return true;
@@ -329,7 +304,8 @@ static bool fetch_spans(struct gpu_run *run, struct gpu_state *s, bool feed,
 bool gpu_team_sum(struct gpu_run *run, bool feed, uint32_t tokens,
 		  struct err *e)
 {
-	const size_t n = (size_t)tokens * run->rank[0]->g->m->config.hidden;
+	const uint64_t n = (uint64_t)tokens *
+			   run->rank[0]->g->m->config.hidden;
 	const uint32_t most = run->team->n;
 	const bool two = most > 2 &&
 			 n * sizeof(float) > run->team->one_shot_bytes;
@@ -341,10 +317,10 @@ bool gpu_team_sum(struct gpu_run *run, bool feed, uint32_t tokens,
 	m = call_meeting(run);
 	for (uint32_t r = 0; r < run->n; r++) {
 		struct gpu_state *s = run->rank[r];
-		const struct span all = { 0, n };
+		const struct gpu_span all = { 0, n };
 		if (!await(run, s, &m, e) ||
 		    !sum_span(run, s, feed,
-			      two ? span_of(run, s->g->number, n) : all, e))
+			      two ? gpu_span_of(n, s->g->number, most) : all, e))
 			return false;
 	}
 	if (!two)
@@ -393,7 +369,7 @@ bool gpu_team_logits(struct gpu_run *run, uint32_t rows, struct err *e)
 
 bool gpu_team_wait(struct gpu_run *run, uint64_t deadline_ns, struct err *e)
 {
-	struct kfd_after all[GPU_MOST];
+	struct kfd_after all[GPU_CARDS_MAX];
 
 	for (uint32_t r = 0; r < run->n; r++)
 		all[r] = (struct kfd_after){ run->rank[r]->queue,

@@ -295,7 +295,7 @@ static bool put_barrier(struct kfd_queue *q, const uint64_t *dep, int n,
 	for (int i = 0; i < n; i++)
 		p.dep_signal[i] = dep[i];
 	p.header = kfd_ring_header(q, AQL_BARRIER_AND, true, false);
-	p.completion_signal = kfd_ring_arm(q, "(barrier)", true, true, NULL);
+	p.completion_signal = kfd_ring_arm(q, KFD_BARRIER, true, true, NULL);
 	kfd_ring_publish(q, &p);
 	return true;
 }

@@ -226,6 +226,9 @@ static const char *spec_for(const struct gpu_card_how *how, char *out,
 	return out;
 }
 
+/* More than a machine has of them. */
+#define MOST_NUMBERS 64
+
 /* Those that cannot be opened are passed over: they are open, or no gfx11. */
 static bool open_next(struct gpu_card *g, const struct gpu_card_how *how,
 		      struct err *e)
@@ -235,18 +238,17 @@ static bool open_next(struct gpu_card *g, const struct gpu_card_how *how,
 	struct err why = { 0 };
 	char spec[300];
 
-	for (int i = 0; i < 64; i++) {
+	for (int i = 0; i < MOST_NUMBERS; i++) {
 		why = (struct err){ 0 };
 		snprintf(spec, sizeof(spec), "%s:%d%s", first->driver, i,
 			 visible ? visible : "");
 		if (kfd_open_peer(&g->dev, how->first->dev, spec, &why))
 			return true;
-		if (why.code == ERR_NODEV && i >= 8)
-			break;
 	}
 	return err_set(e, ERR_NODEV, "%u devices are wanted of %s, which has "
-		       "fewer that can be used: %s", how->cards, first->spec,
-		       why.msg);
+		       "fewer that can be used (see t0-device list; in "
+		       "software, soft*%u has them)", how->cards, first->spec,
+		       how->cards);
 }
 
 static bool device_open(struct gpu_card *g, const struct gpu_card_how *how,
@@ -296,46 +298,56 @@ enum kfd_domain gpu_shared_domain(struct gpu_card *const *card, uint32_t n)
 /* How long one is waited for before the others are looked at. */
 #define TURN_NS 20000000ull
 
-static bool only_waits(const struct err *e)
+/* Did the queue's wait end at a packet that waits for other queues? */
+static bool only_waits(struct kfd_queue *q)
 {
-	return strstr(e->msg, "(barrier)") != NULL;
+	struct kfd_fault f;
+
+	return kfd_queue_fault(q, &f) && !strcmp(f.kernel, KFD_BARRIER);
 }
 
 /* Whose error says most: one that waits for another says nothing. */
-static void keep_error(struct err *kept, const struct err *one, uint32_t i,
-		       uint32_t n)
+struct verdict {
+	struct err e;
+	bool waits;
+};
+
+static void keep_error(struct verdict *kept, const struct verdict *one,
+		       uint32_t i, uint32_t n)
 {
-	if (kept->code && (only_waits(one) || !only_waits(kept)))
+	if (kept->e.code && (one->waits || !kept->waits))
 		return;
 	*kept = *one;
-	err_wrap(kept, "device %u of %u", i, n);
+	err_wrap(&kept->e, "device %u of %u", i, n);
 }
 
 bool gpu_wait_all(const struct kfd_after *on, uint32_t n, uint64_t deadline_ns,
 		  struct err *e)
 {
-	bool done[8] = { false }, last = false;
-	struct err why = { 0 };
+	bool done[GPU_CARDS_MAX] = { false }, last = false;
+	struct verdict why = { 0 };
 	uint32_t left = n;
 
 	if (n == 1)
 		return kfd_wait(on->queue, on->ticket, deadline_ns, NULL, e);
-	while (left && !last && (!why.code || why.code == ERR_TIMEOUT)) {
+	while (left && !last && (!why.e.code || why.e.code == ERR_TIMEOUT)) {
 		last = time_mono_ns() >= deadline_ns;
 		for (uint32_t i = 0; i < n; i++) {
-			struct err one = { 0 };
+			struct verdict one = { 0 };
 			if (done[i])
 				continue;
 			done[i] = kfd_wait(on[i].queue, on[i].ticket,
 					   time_mono_ns() + TURN_NS, NULL,
-					   &one);
+					   &one.e);
 			left -= done[i];
-			if (!done[i] && (last || one.code != ERR_TIMEOUT))
-				keep_error(&why, &one, i, n);
+			if (done[i] || (!last && one.e.code == ERR_TIMEOUT))
+				continue;
+			one.waits = only_waits(on[i].queue);
+			keep_error(&why, &one, i, n);
 		}
 	}
 	if (left && e)
-		*e = why;
+		*e = why.e;
 	return !left;
 }
 

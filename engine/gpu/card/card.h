@@ -24,6 +24,9 @@
 #include "compiler/kernels/kernels.h"
 #include "kfd/kfd.h"
 
+/* Of a machine, that work together: sum_parts adds what each of them has. */
+#define GPU_CARDS_MAX (KERNEL_MAX_PARTS - 1)
+
 /* A kernel on the device, and the object that it came from. */
 struct gpu_code {
 	const struct kfd_kernel *kernel;
@@ -97,8 +100,8 @@ void gpu_card_close(struct gpu_card *g);
  */
 enum kfd_domain gpu_shared_domain(struct gpu_card *const *card, uint32_t n);
 /*
- * Until packets of all of 1 to 8 devices are done; an error names the device
- * whose it is, rather than one that waits for it.
+ * Until packets of all of 1 to GPU_CARDS_MAX devices are done; an error names
+ * the device whose it is, rather than one that waits for it.
  */
 bool gpu_wait_all(const struct kfd_after *on, uint32_t n, uint64_t deadline_ns,
 		  struct err *e);
@@ -170,6 +173,22 @@ static inline uint64_t groups_of(const struct gpu_kernel *k, uint64_t n)
 {
 	return kernel_groups(k->entry, &k->shape, n);
 }
+
+/* ------------------------------------------------------------ sums.c ---- */
+
+/* n elements of an array from element `from` on. */
+struct gpu_span {
+	uint64_t from, n;
+};
+/* That of `all` elements which card `number` adds up; the last may be empty. */
+struct gpu_span gpu_span_of(uint64_t all, uint32_t number, uint32_t cards);
+/*
+ * Arguments of sum_parts: a span of `out` = the sum of those of part[n], and the
+ * span of `clear`, if it is not 0, becomes 0.  All are addresses of whole arrays
+ * of f32.
+ */
+void gpu_sum_args(struct gpu_args *a, struct gpu_span span, uint64_t out,
+		  const uint64_t *part, uint32_t n, uint64_t clear);
 
 /* -------------------------------------------------------- forecast.c ---- */
 

@@ -195,7 +195,7 @@ static bool run_list(void *ctx, uint32_t from, uint32_t to, float scale,
 /* As end_list(), of devices that wait for each other. */
 static bool end_all(struct train_gpu *s, bool good, struct err *e)
 {
-	struct kfd_after all[TRAIN_MOST];
+	struct kfd_after all[GPU_CARDS_MAX];
 	uint32_t n = 0;
 
 	for (uint32_t i = 0; i < s->devices; i++)
@@ -444,9 +444,9 @@ bool train_gpu_open(struct train_gpu **out, const struct train_gpu_how *how,
 	struct train_gpu *s = *out = NULL;
 	bool ok = true;
 
-	if (n > TRAIN_MOST)
+	if (n > GPU_CARDS_MAX)
 		return err_set(e, ERR_USAGE, "%u devices; wanted 1 to %d", n,
-			       TRAIN_MOST);
+			       GPU_CARDS_MAX);
 	s = xcalloc(1, sizeof(*s));
 	while (ok && s->devices < n)
 		ok = device_open(s, how, e);

@@ -8,12 +8,10 @@
 #include "engine/gpu/card/card.h"
 #include "engine/train/gpu/gpu.h"
 
-#define TRAIN_MOST 8 /* devices: KERNEL_MAX_PARTS less one */
-
 struct train_gpu {
 	struct gpu_card card;
 	/* All devices, this one's number among them; the first has the run. */
-	struct train_gpu *device[TRAIN_MOST];
+	struct train_gpu *device[GPU_CARDS_MAX];
 	uint32_t devices, number;
 	/*
 	 * Gradients as others see them, one behind the other, where there are

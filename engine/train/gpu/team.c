@@ -60,7 +60,7 @@ static bool join_one(struct train_gpu *s, enum kfd_domain domain, struct err *e)
 
 bool train_team_join(struct train_gpu *first, struct err *e)
 {
-	struct gpu_card *card[TRAIN_MOST];
+	struct gpu_card *card[GPU_CARDS_MAX];
 	bool ok = true;
 
 	if (first->devices == 1)
@@ -84,7 +84,7 @@ uint32_t train_team_packets(const struct train_gpu *s)
 /* What is put behind it, on every device, sees what all have written. */
 static bool put_meeting(struct train_gpu *first, struct err *e)
 {
-	struct kfd_after on[TRAIN_MOST];
+	struct kfd_after on[GPU_CARDS_MAX];
 	bool ok = true;
 	int n = 0;
 
@@ -100,40 +100,24 @@ static bool put_meeting(struct train_gpu *first, struct err *e)
 
 /* ---- sums ---- */
 
-/* Elements of a gradient that a device adds up. */
-struct span {
-	uint64_t from, n;
-};
-
-static struct span span_of(const struct train_gpu *s, uint32_t number,
-			   uint64_t n)
-{
-	const uint64_t each = (n / s->devices + 3) & ~(uint64_t)3;
-	const uint64_t from = number * each < n ? number * each : n;
-	const bool last = number + 1 == s->devices || n - from < each;
-
-	return (struct span){ from, last ? n - from : each };
-}
-
 /* A span of `out` = the sum of those of n others. */
-static bool put_sum(struct train_gpu *s, struct span span, uint64_t out,
+static bool put_sum(struct train_gpu *s, struct gpu_span span, uint64_t out,
 		    const uint64_t *part, uint32_t n, struct err *e)
 {
-	const uint64_t at = span.from * sizeof(float);
 	const struct train_launch l = { .kernel = "sum_parts", .n = span.n };
 	struct gpu_args a = { .n = 0 };
 
 	if (!span.n)
 		return true;
-	arg_va(&a, out + at);
-	arg_va(&a, out + at); /* nothing is cleared */
-	for (uint32_t i = 0; i < KERNEL_MAX_PARTS; i++)
-		arg_va(&a, part[i < n ? i : 0] + at);
-	arg_u32(&a, n);
-	arg_u32(&a, 0);
-	arg_u32(&a, (uint32_t)span.n);
+	gpu_sum_args(&a, span, out, part, n, 0);
 	s->loud = true;
 	return train_put_kernel(s, &l, &a, e);
+}
+
+static struct gpu_span span_of(const struct train_gpu *s, uint32_t number,
+			       uint32_t i)
+{
+	return gpu_span_of(count_of(s->g, i), number, s->devices);
 }
 
 /* The device's gradient i goes to where others see it. */
@@ -141,17 +125,17 @@ static bool put_out(struct train_gpu *s, uint32_t i, struct err *e)
 {
 	const uint64_t own = own_at(s, i);
 
-	return put_sum(s, (struct span){ 0, count_of(s->g, i) },
+	return put_sum(s, (struct gpu_span){ 0, count_of(s->g, i) },
 		       shared_at(s, i), &own, 1, e);
 }
 
 static bool put_own_span(struct train_gpu *s, uint32_t i, struct err *e)
 {
-	uint64_t part[TRAIN_MOST];
+	uint64_t part[GPU_CARDS_MAX];
 
 	for (uint32_t r = 0; r < s->devices; r++)
 		part[r] = shared_at(s->device[r], i);
-	return put_sum(s, span_of(s, s->number, count_of(s->g, i)),
+	return put_sum(s, span_of(s, s->number, i),
 		       shared_at(s, i), part, s->devices, e);
 }
 
@@ -162,7 +146,7 @@ static bool fetch_spans(struct train_gpu *s, uint32_t i, struct err *e)
 	for (uint32_t r = 0; ok && r < s->devices; r++) {
 		const uint64_t part = shared_at(s->device[r], i);
 		if (part != own_at(s, i))
-			ok = put_sum(s, span_of(s, r, count_of(s->g, i)),
+			ok = put_sum(s, span_of(s, r, i),
 				     own_at(s, i), &part, 1, e);
 	}
 	return ok;
