@@ -9,6 +9,7 @@
 
 #include "engine/cmd/cmd.h"
 #include "engine/cpu/cpu.h"
+#include "engine/gpu/card/card.h"
 #include "kfd/kfd.h"
 
 static void warn_loading(void *bar, const char *text)
@@ -33,6 +34,30 @@ static bool activations_check(const struct qwen_model *m, struct err *e)
 		       qwen_weights_name(l->q.type));
 }
 
+bool qwen_cmd_devices(const struct qwen_cmd *c, bool processor, struct err *e)
+{
+	if (!c->devices || c->devices > GPU_CARDS_MAX)
+		return err_set(e, ERR_USAGE, "--devices %llu; wanted 1 to %d",
+			       (unsigned long long)c->devices, GPU_CARDS_MAX);
+	return c->devices == 1 || !processor ||
+	       err_set(e, ERR_USAGE, "--devices %llu without --backend gpu: "
+		       "the processor is one", (unsigned long long)c->devices);
+}
+
+bool qwen_cmd_batches(const struct qwen_cmd *c, struct err *e)
+{
+	enum { MOST = 1 << 16 };
+
+	if (!c->accumulate || c->accumulate > MOST)
+		return err_set(e, ERR_USAGE, "--accumulate %llu: wanted 1 to "
+			       "%d", (unsigned long long)c->accumulate, MOST);
+	return c->accumulate % c->devices == 0 ||
+	       err_set(e, ERR_USAGE, "--accumulate %llu with --devices %llu; "
+		       "wanted a multiple: each device takes as many batches "
+		       "of a step", (unsigned long long)c->accumulate,
+		       (unsigned long long)c->devices);
+}
+
 bool qwen_session_open(struct qwen_session *s, const struct qwen_cmd *c,
 		       enum qwen_words words, struct err *e)
 {
@@ -47,10 +72,8 @@ bool qwen_session_open(struct qwen_session *s, const struct qwen_cmd *c,
 	how.backend = qwen_backend_find(c->backend, e);
 	how.device = kfd_spec_asked(c->device, spec);
 	how.devices = (uint32_t)c->devices;
-	if (how.backend == &qwen_cpu && c->devices > 1)
-		return err_set(e, ERR_USAGE, "--devices %llu without --backend "
-			       "gpu: the processor would run the model",
-			       (unsigned long long)c->devices);
+	if (!qwen_cmd_devices(c, how.backend == &qwen_cpu, e))
+		return false;
 	if (how.backend == &qwen_cpu && c->device)
 		return err_set(e, ERR_USAGE, "--device %s without --backend "
 			       "gpu: the processor would run the model",

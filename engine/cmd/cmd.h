@@ -100,6 +100,11 @@ const char *qwen_cmd_activations(const struct qwen_model *m, bool wide);
 const char *qwen_cmd_name(const char *path);
 enum { QWEN_INPUTS = 6 * PATH_MAX + 256 };
 
+/* --devices; `processor`: it is what computes, which is one. */
+bool qwen_cmd_devices(const struct qwen_cmd *c, bool processor, struct err *e);
+/* --accumulate: batches of a step, which --devices share. */
+bool qwen_cmd_batches(const struct qwen_cmd *c, struct err *e);
+
 /* What of a step the options say: all but the sizes of a new model. */
 struct train_how;
 bool qwen_cmd_how(const struct qwen_cmd *c, struct train_how *how,

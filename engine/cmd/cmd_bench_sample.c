@@ -140,7 +140,7 @@ static void child_command(const struct qwen_bench *b, const struct qwen_case *k,
 		   (unsigned long long)c->chunk, (unsigned long long)c->seed,
 		   is_prefill(k) ? k->tokens : b->longest,
 		   is_prefill(k) ? 1 : k->tokens, k->width, k->depth);
-	if (c->devices)
+	if (c->devices > 1)
 		buf_printf(cmd, " --devices %llu",
 			   (unsigned long long)c->devices);
 	for (size_t i = 0; i < ARRAY_SIZE(flag); i++)

@@ -17,20 +17,18 @@ bool qwen_bench_begin(struct qwen_bench *b, struct err *e)
 				   .argc = b->c->cmd.line_argc,
 				   .argv = b->c->cmd.line_argv,
 				   .seed = b->c->seed };
-	char inputs[512], devices[24];
+	char inputs[512];
 
-	snprintf(devices, sizeof(devices), "%llu",
-		 (unsigned long long)b->c->devices);
 	res_params(inputs, sizeof(inputs),
 		   "model:X prompt:X weights:s cache:s backend:s threads:u "
 		   "chunk:U fresh:b copied:b ?prompt_file:X ?activations:s "
-		   "?devices:s",
+		   "?devices:U",
 		   b->model_hash, b->prompt_hash,
 		   qwen_weights_name(b->s.model.layer[0].q.type),
 		   b->c->cache ? b->c->cache : "f16", b->s.model.backend->name,
 		   threads_count(b->s.threads), b->c->chunk, b->c->fresh,
 		   b->c->copy, b->file_hash, b->c->activations,
-		   b->c->devices > 1 ? devices : NULL);
+		   b->c->devices > 1 ? b->c->devices : 0);
 	start.inputs = inputs;
 	b->db = res_open(b->c->db, RES_WRITE, e);
 	bool ok = b->db && res_host_self(b->db, &start.host, e) &&

@@ -33,7 +33,8 @@ static bool config_read(struct forecast *f, struct err *e)
 	f->q.devices = (uint32_t)c->devices;
 	f->q.weights = QWEN_W_BF16;
 	f->q.cache = QWEN_W_BF16;
-	return (c->model ? qwen_config_load(&f->config, c->model, e) :
+	return qwen_cmd_devices(c, false, e) &&
+	       (c->model ? qwen_config_load(&f->config, c->model, e) :
 			   qwen_shape_find(c->shape, &f->config, e)) &&
 	       (!f->config.experts.n ||
 		err_set(e, ERR_UNSUPPORTED, "a mixture of %u experts: the "
@@ -74,7 +75,7 @@ static bool begin_rows(struct forecast *f, struct err *e)
 		   "devices:u", digest, c->model ? c->model : c->shape,
 		   qwen_weights_name(f->q.weights),
 		   qwen_weights_name(f->q.cache),
-		   f->q.devices ? f->q.devices : 1);
+		   f->q.devices);
 	const struct res_start run = { .tool = "t0-qwen3 forecast",
 				       .inputs = inputs,
 				       .argc = c->cmd.line_argc,

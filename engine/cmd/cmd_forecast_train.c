@@ -255,20 +255,13 @@ bool qwen_forecast_step(const struct qwen_cmd *c, const struct qwen_config *m,
 			const struct cost_model *costs, struct err *e)
 {
 	const struct tune_problem p = { .op = { .in = DSL_BF16 } };
-	struct step s = { .c = c, .devices = c->devices ?
-				  (uint32_t)c->devices : 1,
+	struct step s = { .c = c, .devices = (uint32_t)c->devices,
 			  .limit = tune_peak_flops(
 				  &p, costs, cost_value(costs, COST_CLOCK) *
 						     1e6) };
 
-	if (!c->accumulate || c->accumulate > 1 << 16)
-		return err_set(e, ERR_USAGE, "--accumulate %llu: wanted 1 to "
-			       "%d", (unsigned long long)c->accumulate,
-			       1 << 16);
-	if (s.devices > 8 || c->accumulate % s.devices)
-		return err_set(e, ERR_USAGE, "--accumulate %llu on --devices "
-			       "%u; wanted a multiple, of at most 8",
-			       (unsigned long long)c->accumulate, s.devices);
+	if (!qwen_cmd_batches(c, e))
+		return false;
 	table_init(&s.table, "part,kernel,#launches,#us_each,#ms,#share,"
 			     "#tokens_per_s,#wmma_share,#gb,limit,chosen");
 	bool ok = qwen_cmd_how(c, &s.how, e) && find_step(&s, m, costs, e);

@@ -194,11 +194,10 @@ static bool parse_how(struct qwen_school *s, struct err *e)
 	if (!qwen_cmd_how(c, &s->how, e) ||
 	    !train_schedule_parse(c->schedule, &r->schedule, e))
 		return false;
-	if (!c->steps || !c->accumulate || c->accumulate > 1 << 16)
-		return err_set(e, ERR_USAGE, "%llu steps of %llu batches; "
-			       "wanted at least 1 of each, and at most %d "
-			       "batches", (unsigned long long)c->steps,
-			       (unsigned long long)c->accumulate, 1 << 16);
+	if (!c->steps)
+		return err_set(e, ERR_USAGE, "--steps 0: wanted at least 1");
+	if (!qwen_cmd_devices(c, false, e) || !qwen_cmd_batches(c, e))
+		return false;
 	if (c->lora && !c->model)
 		return err_set(e, ERR_USAGE, "--lora without --model: adapters "
 			       "belong to weights that have learnt");
@@ -341,18 +340,8 @@ static bool backend_open(struct qwen_school *s, struct err *e)
 	};
 
 	s->backend = train_cpu;
-	if (!b)
+	if (!b || !qwen_cmd_devices(s->c, b == &qwen_cpu, e))
 		return false;
-	if (b == &qwen_cpu && s->c->devices > 1)
-		return err_set(e, ERR_USAGE, "--devices %llu without --backend "
-			       "gpu: the processor would learn",
-			       (unsigned long long)s->c->devices);
-	if (s->c->devices > 1 && s->c->accumulate % s->c->devices)
-		return err_set(e, ERR_USAGE, "--accumulate %llu with --devices "
-			       "%llu; wanted a multiple: each device takes as "
-			       "many batches of a step",
-			       (unsigned long long)s->c->accumulate,
-			       (unsigned long long)s->c->devices);
 	if (b == &qwen_cpu)
 		return !s->c->device ||
 		       err_set(e, ERR_USAGE, "--device %s without --backend "

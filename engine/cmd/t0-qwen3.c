@@ -13,7 +13,7 @@ static struct qwen_cmd c = {
 	.context = 4096, .chunk = 512, .tokens = 128, .samples = 6,
 	.temperature = NAN, .top_p = NAN, .min_p = NAN, .penalty = NAN,
 	.top_k = UINT64_MAX, .prefill = "128", .decode = "32", .batch = "1", .depth = "0",
-	.shape = "tiny", .shards = 1,
+	.shape = "tiny", .shards = 1, .devices = 1,
 	.steps = 500, .rows = 8, .accumulate = 1, .length = 256, .layers = 4,
 	.hidden = 128, .heads = 4, .kv_heads = 2, .vocab = 1024,
 	.warmup = UINT64_MAX, .cooldown = UINT64_MAX,

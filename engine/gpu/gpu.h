@@ -8,9 +8,9 @@
  * compiled for their types.  gpu_pass.c holds a state: cache, activations, a
  * queue, and the one command stream that a pass is.  A token costs five packets
  * a layer (compiler/kernels/stream.c) and two copies of a few words.
- * gpu_team.c cuts a model for several devices,
- * and adds up what each of them has.  gpu_forecast.c puts the same packets into the pipeline simulator instead:
- * what a card would take, without one and without weights.
+ * gpu_team.c cuts a model for several devices, and adds up what each of them
+ * has.  gpu_forecast.c puts the same packets into the pipeline simulator
+ * instead: what a card would take, without one and without weights.
  */
 #ifndef T0_ENGINE_GPU_H
 #define T0_ENGINE_GPU_H
@@ -33,8 +33,9 @@ struct gpu_question {
 };
 /*
  * Simulated: every kernel of the pass, from its code, its arguments and the
- * costs; of several devices the first one's, and the links.  ERR_NOMEM if the model does not fit the card; ERR_UNSUPPORTED names
- * a kernel that the simulator cannot follow.
+ * costs; of several devices the first one's, and the links.  ERR_NOMEM if the
+ * model does not fit the card; ERR_UNSUPPORTED names a kernel that the simulator
+ * cannot follow.
  */
 bool gpu_forecast(const struct qwen_config *c, const struct gpu_question *q,
 		  const struct cost_model *m, struct gpu_forecast *out,

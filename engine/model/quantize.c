@@ -257,7 +257,8 @@ bool qwen_quality(const struct qwen_model *a, const struct qwen_model *b,
 		  const volatile sig_atomic_t *stop, struct qwen_quality *out,
 		  struct err *e)
 {
-	struct qwen_shape shape = { 1, n, PIECE, QWEN_W_F32, stop, 0 };
+	struct qwen_shape shape = { .sequences = 1, .positions = n,
+				    .max_tokens = PIECE, .stop = stop };
 	struct qwen_state *sa = qwen_state_new(a, &shape, e);
 	struct qwen_state *sb = sa ? qwen_state_new(b, &shape, e) : NULL;
 	bool ok;

@@ -167,9 +167,9 @@ void qwen_state_truncate(struct qwen_state *s, uint32_t sequence, uint32_t n);
 bool qwen_state_fill(struct qwen_state *s, uint32_t sequence, uint32_t n);
 /*
  * Of a state with blocks: the sequence has `length` positions so far, and
- * position p of it is in block[p / QWEN_BLOCK], which is below shape.blocks.  The
- * array is the caller's and stays while the sequence is used; it has room for
- * what passes add, in blocks that no other sequence has.
+ * position p of it is in block[p / QWEN_BLOCK], which is below shape.blocks.
+ * The array is the caller's and stays while the sequence is used; it has room
+ * for what passes add, in blocks that no other sequence has.
  */
 void qwen_state_map(struct qwen_state *s, uint32_t sequence,
 		    const uint32_t *block, uint32_t length);

@@ -256,9 +256,9 @@ void qwen_pack_row(enum qwen_weights type, const float *x, uint32_t n,
  */
 #define QWEN_RUN 256
 /*
- * With `blocks`, the memory is that many blocks of QWEN_BLOCK positions instead,
- * [blocks][layers][keys, values][kv_heads], and each sequence's table says which
- * block has positions QWEN_BLOCK i .. QWEN_BLOCK i + QWEN_BLOCK - 1.
+ * With `blocks`, the memory is that many blocks of QWEN_BLOCK positions
+ * instead, [blocks][layers][keys, values][kv_heads], and each sequence's table
+ * says which block has positions QWEN_BLOCK i .. QWEN_BLOCK i + QWEN_BLOCK - 1.
  */
 #define QWEN_BLOCK 16
 
@@ -289,8 +289,8 @@ void qwen_cache_fini(struct qwen_cache *c);
 void qwen_cache_put(const struct qwen_cache *c, const struct qwen_place *p,
 		    uint32_t position, const float *x);
 /*
- * Vectors of position `from` on, where a run or a block begins, as a matrix: n, or
- * as many of them as lie together.
+ * Vectors of position `from` on, where a run or a block begins, as a matrix: n,
+ * or as many of them as lie together.
  */
 struct qwen_matrix qwen_cache_rows(const struct qwen_cache *c,
 				   const struct qwen_place *p, uint32_t from,
