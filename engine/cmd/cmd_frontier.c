@@ -110,7 +110,7 @@ static bool measure_speed(struct frontier *f, struct qwen_cmd *as,
 	return true;
 }
 
-static bool simulate(const struct frontier *f, struct point *p, struct err *e)
+static bool simulate_decode(const struct frontier *f, struct point *p, struct err *e)
 {
 	const struct qwen_config *c = &f->a.model.config;
 	const struct gpu_question q = {
@@ -141,7 +141,7 @@ static bool look_at(struct frontier *f, struct point *p, struct err *e)
 		p->bytes = b.model.token_bytes;
 		ok = qwen_quality(&f->a.model, &b.model, f->ids.v,
 				  (uint32_t)f->ids.n, f->c->stop, &p->q, e) &&
-		     measure_speed(f, &as, p, e) && simulate(f, p, e);
+		     measure_speed(f, &as, p, e) && simulate_decode(f, p, e);
 		qwen_session_close(&b);
 	}
 	unlink(f->scratch);

@@ -46,6 +46,13 @@ void serve_leave(struct server *s, struct job *j)
 
 /* ---- texts ---- */
 
+/* It ends before it is done. */
+static void break_off(struct job *j, unsigned status, const char *why)
+{
+	j->broken = why;
+	j->status = status;
+}
+
 /* Cuts the text before the first stop string in what is new. */
 static bool cut_stop(struct choice *c, size_t from)
 {
@@ -66,7 +73,7 @@ static bool cut_stop(struct choice *c, size_t from)
 	return first;
 }
 
-static bool heard(void *ctx, void *who, uint32_t token, enum qwen_end end)
+static bool hear_token(void *ctx, void *who, uint32_t token, enum qwen_end end)
 {
 	struct server *s = ctx;
 	struct choice *c = who;
@@ -81,7 +88,7 @@ static bool heard(void *ctx, void *who, uint32_t token, enum qwen_end end)
 	if (end != QWEN_GOES_ON)
 		qwen_detokenize_end(&c->decoder, &c->text);
 	if (end == QWEN_END_BROKEN)
-		j->broken = "the model's output is broken";
+		break_off(j, 500, "the model's logits are no numbers");
 	if (cut_stop(c, from) || end == QWEN_END_STOP)
 		c->finish = "stop";
 	else if (end != QWEN_GOES_ON)
@@ -101,22 +108,21 @@ struct known {
 
 static void add_choices(struct server *s, struct job *j)
 {
-	struct err e = { 0 };
-
 	for (uint32_t i = 0; i < j->n; i++) {
 		struct qwen_ask ask = { j->prompt.v, (uint32_t)j->prompt.n,
 					j->most,     j->how,
 					j->user,     &j->choice[i] };
 		ask.how.seed += i;
-		if (!qwen_batch_add(s->batch, &ask, &e)) {
-			j->broken = "the request does not fit";
+		if (!qwen_batch_add(s->batch, &ask, &j->refused)) {
+			break_off(j, 400, j->refused.msg);
 			j->cancelled = true;
+			return;
 		}
 	}
 }
 
 /* Jobs that are over, or that nobody wants: the loop forgets them. */
-static void forget(struct server *s, struct known *k)
+static void forget_jobs(struct server *s, struct known *k)
 {
 	uint64_t now = time_mono_ns();
 	size_t n = 0;
@@ -124,7 +130,9 @@ static void forget(struct server *s, struct known *k)
 	for (size_t i = 0; i < k->n; i++) {
 		struct job *j = k->v[i];
 		if (j->going && now > j->deadline_ns)
-			j->broken = "the request took too long";
+			break_off(j, 503,
+				  "the request took longer than "
+				  "the server allows (--timeout)");
 		if (j->going && !j->cancelled && !j->broken) {
 			k->v[n++] = j;
 			continue;
@@ -166,10 +174,10 @@ static void drop_all(struct server *s, struct known *k, const char *why)
 	take_fresh(s, k);
 	for (size_t i = 0; i < k->n; i++)
 		if (k->v[i]->going) {
-			k->v[i]->broken = why;
+			break_off(k->v[i], 503, why);
 			s->dropped++;
 		}
-	forget(s, k);
+	forget_jobs(s, k);
 	pthread_mutex_unlock(&s->lock);
 }
 
@@ -187,12 +195,12 @@ static bool serve_loop(struct server *s, struct err *e)
 			end_ns = time_mono_ns() + s->c->grace * 1000000000;
 		}
 		take_fresh(s, &k);
-		forget(s, &k);
+		forget_jobs(s, &k);
 		pthread_mutex_unlock(&s->lock);
 		if (s->closing && !k.n)
 			break;
 		if (k.n)
-			good = qwen_batch_step(s->batch, heard, s, e);
+			good = qwen_batch_step(s->batch, hear_token, s, e);
 	}
 	pthread_mutex_lock(&s->lock);
 	s->closing = true;
@@ -221,6 +229,37 @@ static bool key_read(struct server *s, struct err *e)
 				  s->c->key_file);
 }
 
+/* What an option of numbers may be. */
+static bool options_check(const struct qwen_cmd *c, struct err *e)
+{
+	const struct {
+		const char *name;
+		uint64_t got, least, most;
+	} all[] = {
+		{ "sequences", c->sequences, 1, 1024 },
+		{ "context", c->context, 1, UINT32_MAX / 2 },
+		{ "chunk", c->chunk, 1, 1 << 20 },
+		{ "tokens", c->tokens, 1, UINT32_MAX / 2 },
+		{ "blocks", c->blocks, 0, UINT32_MAX / 2 },
+		{ "port", c->port, 0, 65535 },
+		{ "queue", c->queue, 1, 1 << 20 },
+		{ "max-body", c->max_body, 1, UINT32_MAX },
+		{ "timeout", c->timeout, 1, 1000000 },
+		{ "grace", c->grace, 0, 1000000 },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(all); i++)
+		if (all[i].got < all[i].least || all[i].got > all[i].most)
+			return err_set(e, ERR_USAGE,
+				       "--%s %llu; wanted %llu "
+				       "to %llu",
+				       all[i].name,
+				       (unsigned long long)all[i].got,
+				       (unsigned long long)all[i].least,
+				       (unsigned long long)all[i].most);
+	return true;
+}
+
 static bool batch_open(struct server *s, struct err *e)
 {
 	struct qwen_cmd *c = s->c;
@@ -229,20 +268,6 @@ static bool batch_open(struct server *s, struct err *e)
 
 	if (c->context > m->max_positions)
 		c->context = m->max_positions;
-	if (!c->sequences || c->sequences > 1024 || !c->context || !c->chunk ||
-	    c->chunk > 1 << 20 || c->port > 65535 || !c->queue ||
-	    c->blocks > UINT32_MAX / 2)
-		return err_set(e, ERR_USAGE,
-			       "--sequences %llu --chunk %llu "
-			       "--port %llu --queue %llu --blocks %llu: wanted "
-			       "1 to 1024, 1 to %d, up to 65535, 1 or more, up "
-			       "to %u",
-			       (unsigned long long)c->sequences,
-			       (unsigned long long)c->chunk,
-			       (unsigned long long)c->port,
-			       (unsigned long long)c->queue,
-			       (unsigned long long)c->blocks, 1 << 20,
-			       UINT32_MAX / 2);
 	shape.sequences = (uint32_t)c->sequences;
 	shape.positions = (uint32_t)c->context;
 	shape.chunk = shape.budget = (uint32_t)c->chunk;
@@ -263,8 +288,8 @@ static bool serve_run(struct server *s, struct err *e)
 
 	if (!d)
 		return false;
-	printf("listening on http://%s:%u\n", s->c->bind, port);
-	fflush(stdout);
+	fprintf(s->c->cmd.out, "listening on http://%s:%u\n", s->c->bind, port);
+	fflush(s->c->cmd.out);
 	good = serve_loop(s, e);
 	serve_close(d);
 	cmd_remark(&s->c->cmd,
@@ -285,7 +310,8 @@ bool qwen_cmd_serve(struct cmd *r, struct err *e)
 			    .told = PTHREAD_COND_INITIALIZER };
 	bool good;
 
-	if (!qwen_session_open(&s.session, s.c, QWEN_WORDS, e))
+	if (!options_check(s.c, e) ||
+	    !qwen_session_open(&s.session, s.c, QWEN_WORDS, e))
 		return false;
 	good = key_read(&s, e) && batch_open(&s, e) && serve_run(&s, e);
 	qwen_batch_free(s.batch);

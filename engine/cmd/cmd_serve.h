@@ -38,7 +38,9 @@ struct job {
 	uint32_t going;	    /* choices without a finish */
 	bool cancelled;	    /* by the handler */
 	bool known;	    /* the loop may still speak of it */
-	const char *broken; /* NULL, or what ended it early */
+	const char *broken; /* NULL, or what ended it early, */
+	unsigned status;    /* and how HTTP calls that */
+	struct err refused; /* by the batch: what `broken` may be */
 	struct job *next;   /* of those that are new */
 };
 
@@ -51,7 +53,7 @@ struct server {
 	pthread_cond_t work, told; /* for the loop; for handlers */
 	struct job *fresh;
 	uint32_t jobs; /* that are not over */
-	bool closing;
+	_Atomic bool closing; /* read by handlers without the lock */
 	uint64_t requests, finished, refused, cancelled, dropped;
 	struct qwen_batch_counts counts;
 };

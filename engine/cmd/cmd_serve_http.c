@@ -176,7 +176,8 @@ static void put_news(struct job *j, struct buf *out)
 	if (j->known)
 		return;
 	if (j->going)
-		put_event(out, error_json(500, j->broken ? j->broken : "gone"));
+		put_event(out, error_json(j->broken ? j->status : 500,
+					  j->broken ? j->broken : "gone"));
 	else if (j->usage && !j->usage_told) {
 		json_t *head = head_json(j, json_array());
 		json_object_set_new(head, "usage", usage_json(j));
@@ -251,7 +252,7 @@ static enum MHD_Result send_stream(struct MHD_Connection *con,
 
 /* ---- requests ---- */
 
-static const char *number(json_t *body, const char *name, double *x)
+static const char *read_number(json_t *body, const char *name, double *x)
 {
 	json_t *j = json_object_get(body, name);
 
@@ -262,8 +263,8 @@ static const char *number(json_t *body, const char *name, double *x)
 	return NULL;
 }
 
-static const char *count(json_t *body, const char *name, uint64_t least,
-			 uint64_t most, uint64_t *x)
+static const char *read_count(json_t *body, const char *name, uint64_t least,
+			      uint64_t most, uint64_t *x)
 {
 	json_t *j = json_object_get(body, name);
 
@@ -317,12 +318,13 @@ static const char *read_settings(struct job *j, json_t *body)
 	j->usage = json_is_true(json_object_get(
 		json_object_get(body, "stream_options"), "include_usage"));
 	j->how = qwen_cmd_sampling(c, &j->s->session.model.config);
-	if ((bad = number(body, "temperature", &j->how.temperature)) ||
-	    (bad = number(body, "top_p", &j->how.top_p)) ||
-	    (bad = count(body, "max_tokens", 1, c->tokens, &most)) ||
-	    (bad = count(body, "max_completion_tokens", 1, c->tokens, &most)) ||
-	    (bad = count(body, "n", 1, MOST_CHOICES, &n)) ||
-	    (bad = count(body, "seed", 0, INT64_MAX, &seed)))
+	if ((bad = read_number(body, "temperature", &j->how.temperature)) ||
+	    (bad = read_number(body, "top_p", &j->how.top_p)) ||
+	    (bad = read_count(body, "max_tokens", 1, c->tokens, &most)) ||
+	    (bad = read_count(body, "max_completion_tokens", 1, c->tokens,
+			      &most)) ||
+	    (bad = read_count(body, "n", 1, MOST_CHOICES, &n)) ||
+	    (bad = read_count(body, "seed", 0, INT64_MAX, &seed)))
 		return bad;
 	j->how.seed = seed;
 	j->most = (uint32_t)most;
@@ -443,7 +445,7 @@ static enum MHD_Result send_whole(struct MHD_Connection *con, struct job *j)
 	pthread_mutex_unlock(&s->lock);
 	if (j->broken) {
 		json_decref(choices);
-		return send_error(con, 503, j->broken);
+		return send_error(con, j->status, j->broken);
 	}
 	for (uint32_t i = 0; i < j->n; i++)
 		json_array_append_new(
@@ -459,8 +461,8 @@ static enum MHD_Result send_whole(struct MHD_Connection *con, struct job *j)
 	return send_json(con, 200, head);
 }
 
-static enum MHD_Result post(struct MHD_Connection *con, struct call *call,
-			    bool chat)
+static enum MHD_Result answer_post(struct MHD_Connection *con,
+				   struct call *call, bool chat)
 {
 	struct err e = { 0 };
 
@@ -509,7 +511,7 @@ static enum MHD_Result send_metrics(struct MHD_Connection *con,
 }
 
 /* Does the request have the key?  Takes as long for every wrong one. */
-static bool may(struct MHD_Connection *con, const struct server *s)
+static bool has_key(struct MHD_Connection *con, const struct server *s)
 {
 	const char *got = MHD_lookup_connection_value(con, MHD_HEADER_KIND,
 						      "Authorization");
@@ -525,8 +527,9 @@ static bool may(struct MHD_Connection *con, const struct server *s)
 	return !differs;
 }
 
-static enum MHD_Result answer(struct MHD_Connection *con, struct call *call,
-			      const char *url, const char *method)
+static enum MHD_Result answer_request(struct MHD_Connection *con,
+				      struct call *call, const char *url,
+				      const char *method)
 {
 	struct server *s = call->s;
 	bool chat = !strcmp(url, "/v1/chat/completions");
@@ -535,7 +538,7 @@ static enum MHD_Result answer(struct MHD_Connection *con, struct call *call,
 		return send_json(con, s->closing ? 503 : 200,
 				 json_pack("{s:s}", "status",
 					   s->closing ? "ends" : "ok"));
-	if (!may(con, s))
+	if (!has_key(con, s))
 		return send_error(con, 401,
 				  "wanted the server's key as "
 				  "Authorization: Bearer KEY");
@@ -552,7 +555,7 @@ static enum MHD_Result answer(struct MHD_Connection *con, struct call *call,
 		return send_error(con, 404, "there is no such path");
 	if (strcmp(method, "POST"))
 		return send_error(con, 405, "wanted POST");
-	return post(con, call, chat);
+	return answer_post(con, call, chat);
 }
 
 static enum MHD_Result on_request(void *ctx, struct MHD_Connection *con,
@@ -569,7 +572,7 @@ static enum MHD_Result on_request(void *ctx, struct MHD_Connection *con,
 		return MHD_YES;
 	}
 	if (!*size)
-		return answer(con, call, url, method);
+		return answer_request(con, call, url, method);
 	call->large = call->large ||
 		      call->body.len + *size > call->s->c->max_body;
 	if (!call->large)

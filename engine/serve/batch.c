@@ -97,7 +97,7 @@ static void user_add(struct qwen_batch *b, uint64_t id)
 }
 
 /* Gives its blocks and its place back. */
-static void withdraw(struct qwen_batch *b, struct request *r)
+static void give_back(struct qwen_batch *b, struct request *r)
 {
 	qwen_pages_drop(b->pages, &r->table);
 	if (r->slot != NO_SLOT)
@@ -107,7 +107,7 @@ static void withdraw(struct qwen_batch *b, struct request *r)
 
 static void request_free(struct qwen_batch *b, struct request *r)
 {
-	withdraw(b, r);
+	give_back(b, r);
 	qwen_sampler_fini(&r->sampler);
 	qwen_ids_fini(&r->ids);
 	free(r);
@@ -141,9 +141,10 @@ static bool ask_check(const struct qwen_batch *b, const struct qwen_ask *ask,
 	/* A block more: of what is found, the last may be copied. */
 	if (all > b->shape.positions || all / QWEN_BLOCK + 2 > b->shape.blocks)
 		return err_set(e, ERR_USAGE,
-			       "%u tokens, and %u to follow: "
-			       "wanted at most %u together",
-			       ask->n, ask->tokens, b->shape.positions);
+			       "%u tokens, and %u to follow: wanted at most %u "
+			       "together, in %u blocks of %d but two",
+			       ask->n, ask->tokens, b->shape.positions,
+			       b->shape.blocks, QWEN_BLOCK);
 	for (uint32_t i = 0; i < ask->n; i++)
 		if (ask->ids[i] >= b->m->config.vocab)
 			return err_set(e, ERR_USAGE,
@@ -180,7 +181,7 @@ bool qwen_batch_add(struct qwen_batch *b, const struct qwen_ask *ask,
 }
 
 /* Frees those that are gone, and forgets users without requests. */
-static void sweep(struct qwen_batch *b)
+static void free_gone(struct qwen_batch *b)
 {
 	size_t n = 0, users = 0;
 
@@ -206,7 +207,7 @@ void qwen_batch_cancel(struct qwen_batch *b, const void *who)
 	for (size_t i = 0; i < b->all.n; i++)
 		if (b->all.v[i]->who == who)
 			b->all.v[i]->gone = true;
-	sweep(b);
+	free_gone(b);
 }
 
 /* ---- admission ---- */
@@ -239,7 +240,7 @@ static void find_beginning(struct qwen_batch *b, struct request *r)
 			    found - found % b->shape.chunk);
 }
 
-static void admit(struct qwen_batch *b)
+static void admit_waiting(struct qwen_batch *b)
 {
 	struct request *r;
 	uint32_t slot;
@@ -264,7 +265,7 @@ static void admit(struct qwen_batch *b)
 /* ---- passes ---- */
 
 /* Blocks for n more tokens; false: it gave its own back, being the latest. */
-static bool extend(struct qwen_batch *b, struct request *r, uint32_t n)
+static bool make_room(struct qwen_batch *b, struct request *r, uint32_t n)
 {
 	const uint32_t was = r->table.length;
 	struct qwen_copy copy;
@@ -274,7 +275,7 @@ static bool extend(struct qwen_batch *b, struct request *r, uint32_t n)
 		for (size_t i = 0; i < b->all.n; i++)
 			if (b->all.v[i]->slot != NO_SLOT)
 				last = b->all.v[i];
-		withdraw(b, last);
+		give_back(b, last);
 		b->counts.preempted++;
 		if (last == r)
 			return false;
@@ -308,7 +309,8 @@ static enum qwen_end end_of(const struct qwen_batch *b, const struct request *r,
 }
 
 /* The next token, where the pass computed the last one so far. */
-static void sample(struct qwen_batch *b, struct request *r, const float *logits)
+static void sample_next(struct qwen_batch *b, struct request *r,
+			const float *logits)
 {
 	enum qwen_end end = QWEN_END_BROKEN;
 	struct err e = { 0 };
@@ -338,7 +340,7 @@ static bool run_few(struct qwen_batch *b, const struct share *s, uint32_t n,
 	if (!qwen_forward(b->state, b->token, tokens, e))
 		return false;
 	for (uint32_t i = 0; i < n; i++)
-		sample(b, s[i].r, qwen_logits(b->state, s[i].last));
+		sample_next(b, s[i].r, qwen_logits(b->state, s[i].last));
 	return true;
 }
 
@@ -359,7 +361,7 @@ static bool write_texts(struct qwen_batch *b, uint32_t *spent, struct err *e)
 				return false;
 			n = tokens = 0;
 		}
-		if (!extend(b, r, some))
+		if (!make_room(b, r, some))
 			continue;
 		put_tokens(b, r, tokens, some);
 		tokens += some;
@@ -376,7 +378,7 @@ static bool read_piece(struct qwen_batch *b, struct request *r, uint32_t *spent,
 	const uint32_t left = r->n_prompt - r->table.length;
 	const uint32_t n = left < b->shape.chunk ? left : b->shape.chunk;
 
-	if (!extend(b, r, n))
+	if (!make_room(b, r, n))
 		return true;
 	put_tokens(b, r, 0, n);
 	*spent += n;
@@ -385,7 +387,7 @@ static bool read_piece(struct qwen_batch *b, struct request *r, uint32_t *spent,
 		return false;
 	if (n == b->shape.chunk)
 		qwen_pages_name(b->pages, &r->table, r->ids.v);
-	sample(b, r, qwen_logits(b->state, n - 1));
+	sample_next(b, r, qwen_logits(b->state, n - 1));
 	return true;
 }
 
@@ -398,7 +400,7 @@ bool qwen_batch_step(struct qwen_batch *b, qwen_heard_fn *heard, void *ctx,
 	b->heard = heard;
 	b->ctx = ctx;
 	b->counts.steps++;
-	admit(b);
+	admit_waiting(b);
 	good = write_texts(b, &spent, e);
 	for (size_t i = 0; i < b->all.n && good; i++) {
 		struct request *r = b->all.v[i];
@@ -409,7 +411,7 @@ bool qwen_batch_step(struct qwen_batch *b, qwen_heard_fn *heard, void *ctx,
 			break;
 		good = read_piece(b, r, &spent, e);
 	}
-	sweep(b);
+	free_gone(b);
 	return good;
 }
 

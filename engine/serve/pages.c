@@ -114,7 +114,7 @@ static void name_take(struct qwen_pages *p, uint32_t b)
 
 /* ---- holding ---- */
 
-static void remember(struct qwen_pages *p, uint32_t b)
+static void remember_block(struct qwen_pages *p, uint32_t b)
 {
 	p->block[b].older = p->newest;
 	p->block[b].newer = NONE;
@@ -132,24 +132,24 @@ static void unlink_block(struct qwen_pages *p, uint32_t b)
 	p->remembered--;
 }
 
-static void hold(struct qwen_pages *p, uint32_t b)
+static void hold_block(struct qwen_pages *p, uint32_t b)
 {
 	if (!p->block[b].held++ && p->block[b].name)
 		unlink_block(p, b);
 }
 
-static void let_go(struct qwen_pages *p, uint32_t b)
+static void release_block(struct qwen_pages *p, uint32_t b)
 {
 	if (--p->block[b].held)
 		return;
 	if (p->block[b].name)
-		remember(p, b);
+		remember_block(p, b);
 	else
 		p->free[p->n_free++] = b;
 }
 
 /* A block without a name, held once; there is one left. */
-static uint32_t take(struct qwen_pages *p)
+static uint32_t take_block(struct qwen_pages *p)
 {
 	uint32_t b = p->oldest;
 
@@ -165,7 +165,7 @@ static uint32_t take(struct qwen_pages *p)
 
 /* ---- tables ---- */
 
-static void append(struct qwen_table *t, uint32_t b)
+static void append_block(struct qwen_table *t, uint32_t b)
 {
 	if (t->n == t->cap) {
 		t->cap = t->cap ? 2 * t->cap : 8;
@@ -190,8 +190,8 @@ uint32_t qwen_pages_find(struct qwen_pages *p, struct qwen_table *t,
 		uint32_t b = name_find(p, &k);
 		if (b == NONE)
 			break;
-		hold(p, b);
-		append(t, b);
+		hold_block(p, b);
+		append_block(t, b);
 		t->name[t->named++] = p->block[b].name;
 	}
 	t->length = t->n * QWEN_BLOCK;
@@ -213,11 +213,11 @@ bool qwen_pages_extend(struct qwen_pages *p, struct qwen_table *t, uint32_t n,
 		return false;
 	if (copy->wanted) {
 		copy->from = *last;
-		copy->to = *last = take(p);
-		let_go(p, copy->from);
+		copy->to = *last = take_block(p);
+		release_block(p, copy->from);
 	}
 	while (t->n < blocks)
-		append(t, take(p));
+		append_block(t, take_block(p));
 	t->length = (uint32_t)length;
 	return true;
 }
@@ -235,8 +235,8 @@ void qwen_pages_name(struct qwen_pages *p, struct qwen_table *t,
 				break;
 			name_give(p, b, &k);
 		} else if (b != t->block[i]) {
-			hold(p, b);
-			let_go(p, t->block[i]);
+			hold_block(p, b);
+			release_block(p, t->block[i]);
 			t->block[i] = b;
 		}
 		t->name[t->named++] = p->block[b].name;
@@ -247,8 +247,8 @@ void qwen_pages_fork(struct qwen_pages *p, struct qwen_table *to,
 		     const struct qwen_table *from)
 {
 	for (uint32_t i = 0; i < from->n; i++) {
-		hold(p, from->block[i]);
-		append(to, from->block[i]);
+		hold_block(p, from->block[i]);
+		append_block(to, from->block[i]);
 	}
 	if (from->named)
 		memcpy(to->name, from->name,
@@ -263,7 +263,7 @@ void qwen_pages_truncate(struct qwen_pages *p, struct qwen_table *t, uint32_t n)
 		return;
 	t->length = n;
 	while (t->n > (n + QWEN_BLOCK - 1) / QWEN_BLOCK)
-		let_go(p, t->block[--t->n]);
+		release_block(p, t->block[--t->n]);
 	if (t->named > n / QWEN_BLOCK)
 		t->named = n / QWEN_BLOCK;
 }

@@ -24,7 +24,7 @@ struct text {
 static struct text text[TEXTS];
 static struct qwen_model model;
 
-static uint32_t draw(uint64_t *seed, uint32_t n)
+static uint32_t draw_below(uint64_t *seed, uint32_t n)
 {
 	return (uint32_t)(random_next(seed) % n);
 }
@@ -92,14 +92,14 @@ static bool make_texts(void)
 
 	for (int i = 0; i < TEXTS; i++) {
 		struct text *t = &text[i];
-		uint32_t like = i ? draw(&seed, (uint32_t)i) : 0;
-		t->most = 1 + draw(&seed, 24);
-		t->n = 1 + draw(&seed, MOST - t->most);
+		uint32_t like = i ? draw_below(&seed, (uint32_t)i) : 0;
+		t->most = 1 + draw_below(&seed, 24);
+		t->n = 1 + draw_below(&seed, MOST - t->most);
 		for (uint32_t j = 0; j < t->n; j++)
-			t->ids[j] = draw(&seed, model.config.vocab);
+			t->ids[j] = draw_below(&seed, model.config.vocab);
 		if (i % 4)
 			memcpy(t->ids, text[like].ids,
-			       draw(&seed, t->n) * sizeof(*t->ids));
+			       draw_below(&seed, t->n) * sizeof(*t->ids));
 		t->how = (struct qwen_sampling){ .temperature = i % 3,
 						 .top_p = 1,
 						 .repetition_penalty = 1.1,
@@ -117,7 +117,7 @@ struct asked {
 	bool over, wrong;
 };
 
-static bool heard(void *ctx, void *who, uint32_t token, enum qwen_end end)
+static bool hear_token(void *ctx, void *who, uint32_t token, enum qwen_end end)
 {
 	struct asked *a = who;
 
@@ -138,13 +138,13 @@ struct sum {
 
 static bool run_schedule(uint64_t seed, struct sum *sum)
 {
-	int type = (int)draw(&seed, 4) ? 0 : 1, length = (int)draw(&seed, 3);
+	int type = (int)draw_below(&seed, 4) ? 0 : 1, length = (int)draw_below(&seed, 3);
 	const struct qwen_batch_shape shape = {
-		.sequences = 1 + draw(&seed, 12),
+		.sequences = 1 + draw_below(&seed, 12),
 		.positions = MOST,
-		.blocks = MOST / QWEN_BLOCK + 2 + draw(&seed, 20),
+		.blocks = MOST / QWEN_BLOCK + 2 + draw_below(&seed, 20),
 		.chunk = chunks[length],
-		.budget = draw(&seed, 60),
+		.budget = draw_below(&seed, 60),
 		.cache = caches[type],
 	};
 	struct asked a[REQUESTS] = { 0 };
@@ -155,22 +155,22 @@ static bool run_schedule(uint64_t seed, struct sum *sum)
 	bool good = b != NULL;
 
 	do {
-		while (n < REQUESTS && draw(&seed, 3)) {
-			const struct text *t = &text[draw(&seed, TEXTS)];
+		while (n < REQUESTS && draw_below(&seed, 3)) {
+			const struct text *t = &text[draw_below(&seed, TEXTS)];
 			struct qwen_ask ask = { t->ids, t->n,		t->most,
-						t->how, draw(&seed, 3), &a[n] };
+						t->how, draw_below(&seed, 3), &a[n] };
 			a[n].want = t->out[type][length];
 			a[n].want_n = t->n_out[type][length];
-			a[n].leave = draw(&seed, 5) ? 0 : 1 + draw(&seed, 9);
+			a[n].leave = draw_below(&seed, 5) ? 0 : 1 + draw_below(&seed, 9);
 			good = good && qwen_batch_add(b, &ask, &e);
 			n++;
 		}
-		if (n && !draw(&seed, 40)) {
-			uint32_t i = draw(&seed, n);
+		if (n && !draw_below(&seed, 40)) {
+			uint32_t i = draw_below(&seed, n);
 			qwen_batch_cancel(b, &a[i]);
 			a[i].over = true;
 		}
-		good = good && qwen_batch_step(b, heard, NULL, &e);
+		good = good && qwen_batch_step(b, hear_token, NULL, &e);
 		qwen_batch_count(b, &c);
 	} while (good && (n < REQUESTS || c.running + c.waiting) &&
 		 ++steps < 5000);

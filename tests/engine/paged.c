@@ -21,7 +21,7 @@ struct pair {
 	uint32_t vocab;
 };
 
-static bool extend(struct pair *p, uint32_t sequence, uint32_t n)
+static bool extend_pair(struct pair *p, uint32_t sequence, uint32_t n)
 {
 	struct qwen_table *t = &p->table[sequence];
 	struct qwen_copy copy;
@@ -45,7 +45,7 @@ static bool same_pass(struct pair *p, bool wide)
 	for (uint32_t s = 0; s < SEQUENCES; s++) {
 		uint32_t some = (uint32_t)(random_next(&p->seed) % most) + 1;
 		if (p->table[s].length + some > POSITIONS ||
-		    !extend(p, s, some))
+		    !extend_pair(p, s, some))
 			continue;
 		while (some--)
 			t[n++] = (struct qwen_token){
@@ -84,14 +84,14 @@ static bool same_fork(struct pair *p, const struct qwen_shape *shape)
 		b[i] = a[i];
 		b[i].sequence = 1;
 	}
-	same = extend(p, 0, 20) && qwen_forward(p->paged, a, 20, &e) &&
+	same = extend_pair(p, 0, 20) && qwen_forward(p->paged, a, 20, &e) &&
 	       qwen_forward(p->dense, a, 20, &e) &&
 	       qwen_forward(p->dense, b, 20, &e);
 	qwen_pages_fork(p->pages, &p->table[1], &p->table[0]);
 	for (uint32_t i = 0; i < 9 && same; i++) {
 		struct qwen_token two[] = { { i, 0, true, false },
 					    { 9 - i, 1, true, false } };
-		same = extend(p, 0, 1) && extend(p, 1, 1) &&
+		same = extend_pair(p, 0, 1) && extend_pair(p, 1, 1) &&
 		       qwen_forward(p->paged, two, 2, &e) &&
 		       qwen_forward(p->dense, two, 2, &e);
 		for (uint32_t j = 0; j < 2 && same; j++)
@@ -116,7 +116,7 @@ static void test_cache(const struct qwen_model *m, enum qwen_weights type)
 	/* Blocks of no order: texts of single blocks, dropped across. */
 	for (uint32_t i = 0; i < 31; i++)
 		for (uint32_t s = 0; s < SEQUENCES; s++)
-			same = extend(&p, s, 1 + (i * 5 + s * 11) % 16) && same;
+			same = extend_pair(&p, s, 1 + (i * 5 + s * 11) % 16) && same;
 	for (uint32_t s = 0; s < SEQUENCES; s++)
 		qwen_pages_drop(p.pages, &p.table[s]);
 	for (int i = 0; i < 40 && same; i++)

@@ -27,7 +27,7 @@ struct world {
 	const char *wrong;
 };
 
-static uint32_t draw(struct world *w, uint32_t n)
+static uint32_t draw_below(struct world *w, uint32_t n)
 {
 	return (uint32_t)(random_next(&w->seed) % n);
 }
@@ -89,14 +89,14 @@ static void let_go(struct world *w, struct qwen_table *t, uint32_t from)
 
 static void try_find(struct world *w, int i)
 {
-	uint32_t n = draw(w, LONGEST + 1), want = 0, got;
+	uint32_t n = draw_below(w, LONGEST + 1), want = 0, got;
 	int b;
 
 	let_go(w, &w->t[i], 0);
 	qwen_pages_drop(w->p, &w->t[i]);
 	/* Few different texts, so that many begin alike. */
 	for (uint32_t j = 0; j < n; j++)
-		w->text[i][j] = j % QWEN_BLOCK ? j : draw(w, 3);
+		w->text[i][j] = j % QWEN_BLOCK ? j : draw_below(w, 3);
 	while (want + QWEN_BLOCK <= n &&
 	       (b = slow_find(w, w->text[i], want + QWEN_BLOCK)) >= 0) {
 		w->slow[b].held++;
@@ -110,7 +110,7 @@ static void try_find(struct world *w, int i)
 static void try_extend(struct world *w, int i, bool named)
 {
 	struct qwen_table *t = &w->t[i];
-	uint32_t n = 1 + draw(w, 40), had = t->n, was = t->length, need;
+	uint32_t n = 1 + draw_below(w, 40), had = t->n, was = t->length, need;
 	uint32_t last = had ? t->block[had - 1] : 0;
 	bool part = was % QWEN_BLOCK, shared, fits;
 	struct qwen_copy c;
@@ -143,7 +143,7 @@ static void try_extend(struct world *w, int i, bool named)
 	for (uint32_t j = had; j < t->n; j++)
 		check_taken(w, t->block[j]);
 	for (uint32_t j = was; j < was + n; j++) {
-		w->text[i][j] = j % QWEN_BLOCK ? j : draw(w, 3);
+		w->text[i][j] = j % QWEN_BLOCK ? j : draw_below(w, 3);
 		w->memory[t->block[j / QWEN_BLOCK]][j % QWEN_BLOCK] =
 			w->text[i][j];
 	}
@@ -174,7 +174,7 @@ static void try_extend(struct world *w, int i, bool named)
 
 static void try_truncate(struct world *w, int i)
 {
-	uint32_t n = draw(w, w->t[i].length + 1);
+	uint32_t n = draw_below(w, w->t[i].length + 1);
 
 	let_go(w, &w->t[i], (n + QWEN_BLOCK - 1) / QWEN_BLOCK);
 	qwen_pages_truncate(w->p, &w->t[i], n);
@@ -219,8 +219,8 @@ static void fuzz(uint64_t seed, int steps)
 	w->seed = seed;
 	w->p = qwen_pages_new(BLOCKS);
 	for (; i < steps && !w->wrong; i++) {
-		int at = (int)draw(w, TABLES);
-		switch (draw(w, 8)) {
+		int at = (int)draw_below(w, TABLES);
+		switch (draw_below(w, 8)) {
 		case 0:
 		case 1:
 			try_find(w, at);
@@ -229,10 +229,10 @@ static void fuzz(uint64_t seed, int steps)
 			try_truncate(w, at);
 			break;
 		case 3:
-			try_fork(w, at, (int)draw(w, TABLES));
+			try_fork(w, at, (int)draw_below(w, TABLES));
 			break;
 		default:
-			try_extend(w, at, draw(w, 4));
+			try_extend(w, at, draw_below(w, 4));
 		}
 		check_texts(w);
 	}

@@ -32,6 +32,9 @@ is "$(status "$url/v1/completions" --data-binary @"$tmp/utf8")" 400 'and bad UTF
 is "$(status "$url/v1/completions" -d '{"prompt":"a","n":99}')" 400 'and too many texts'
 ok 'which it names' grep -q '\\"n\\"' "$tmp/body"
 is "$(status "$url/v1/completions" -d '{"prompt":"a","tools":[1]}')" 400 'and tools'
+is "$(status "$url/v1/completions" -d '{"prompt":"a","temperature":-5}')" 400 \
+	'and a sampling out of range'
+ok 'with what was wanted' grep -q 'temperature is -5; wanted' "$tmp/body"
 is "$(status "$url/v1/chat/completions" -d '{}')" 400 'and a chat without messages'
 head -c 30000 /dev/zero | tr '\0' 'a' >"$tmp/large"
 is "$(status "$url/v1/completions" -H Expect: --data-binary @"$tmp/large")" 413 'and a long body'
@@ -90,5 +93,7 @@ is "$(status "$url/v1/models" -H 'Authorization: Bearer secreT')" 401 'nor with 
 is "$(status "$url/v1/models" -H 'Authorization: Bearer secret')" 200 'with it one may'
 kill -INT "$server"
 wait "$server"
+exits 2 'a port that is none' "$q" serve -q -m "$m" --port 70000
+has "$tmp/err" '--port 70000; wanted 0 to 65535' 'is named'
 exits 2 'an address that is none' "$q" serve -q -m "$m" --bind nowhere
 plan_done

@@ -65,7 +65,7 @@ static void on_close(struct on *o, bool checked)
 	qwen_model_close(&o->m);
 }
 
-static void make(const char *dir, bool tied)
+static void make_model(const char *dir, bool tied)
 {
 	struct qwen_synthetic how = { .weights = QWEN_W_F32, .seed = 7 };
 	struct err e = { 0 };
@@ -135,7 +135,7 @@ static double apart(const float *a, const float *b)
 	return most;
 }
 
-static float *room(void)
+static float *logits_new(void)
 {
 	return xcalloc((size_t)N * VOCAB, sizeof(float));
 }
@@ -146,7 +146,7 @@ static float *room(void)
 static void test_shots(struct on *o, uint32_t chunk, const float *one)
 {
 	struct gpu_team *team = o->m.device;
-	float *two = room();
+	float *two = logits_new();
 
 	team->one_shot_bytes = 0;
 	ok(feed(&o->m, chunk, two), "in two shots");
@@ -157,7 +157,7 @@ static void test_shots(struct on *o, uint32_t chunk, const float *one)
 
 static void test_exact(const char *dir)
 {
-	float *alone = room(), *got = room();
+	float *alone = logits_new(), *got = logits_new();
 	struct ref r = { 0 };
 	char what[64];
 	struct on o;
@@ -189,7 +189,7 @@ static void test_exact(const char *dir)
 /* Without links parts lie in the host's memory, and have the same bits. */
 static void test_no_links(const char *dir)
 {
-	float *linked = room(), *got = room();
+	float *linked = logits_new(), *got = logits_new();
 
 	for (int i = 0; i < 2; i++) {
 		struct on o;
@@ -216,7 +216,7 @@ static void test_no_links(const char *dir)
 static void test_weights(const char *dir)
 {
 	static const double bound[] = { 1e-4, 1e-2, 8e-2, .15, 1.5 };
-	float *got = room(), *one = room();
+	float *got = logits_new(), *one = logits_new();
 	struct ref r = { 0 };
 	char what[64];
 	struct on o;
@@ -247,7 +247,7 @@ static void test_weights(const char *dir)
 
 /* ---- tokens ---- */
 
-static uint64_t greedy(const struct qwen_model *m)
+static uint64_t decode_greedy(const struct qwen_model *m)
 {
 	struct qwen_shape shape = { .sequences = 1, .positions = 64,
 				    .max_tokens = 4 };
@@ -274,10 +274,10 @@ static void test_greedy(const char *dir)
 	struct on o;
 
 	ok(qwen_model_load(&cpu, dir, &how, threads, &e), "on the CPU");
-	const uint64_t want = greedy(&cpu);
+	const uint64_t want = decode_greedy(&cpu);
 	for (uint32_t n = 1; n <= 8; n *= 2)
 		if (on_open(&o, dir, QWEN_W_F32, n, false)) {
-			is_u64(greedy(&o.m), want, "the same tokens");
+			is_u64(decode_greedy(&o.m), want, "the same tokens");
 			on_close(&o, false);
 		}
 	qwen_model_close(&cpu);
@@ -388,7 +388,7 @@ static void test_deaths(const char *dir)
 	}
 	struct on o;
 	if (on_open(&o, dir, QWEN_W_F32, 2, false))
-		ok(greedy(&o.m), "and the next run works");
+		ok(decode_greedy(&o.m), "and the next run works");
 	on_close(&o, false);
 }
 
@@ -439,8 +439,8 @@ int main(void)
 	threads = threads_new(2, &e);
 	snprintf(tied, sizeof(tied), "%s/tied", root);
 	snprintf(untied, sizeof(untied), "%s/untied", root);
-	make(tied, true);
-	make(untied, false);
+	make_model(tied, true);
+	make_model(untied, false);
 	test_exact(tied);
 	test_exact(untied);
 	test_no_links(tied);

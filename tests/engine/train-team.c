@@ -93,7 +93,7 @@ static void run_close(struct run *r)
 	train_gpu_close(r->gpu);
 }
 
-static void put(void *ctx, uint64_t i)
+static void put_batch(void *ctx, uint64_t i)
 {
 	const struct run *r = ctx;
 	const size_t n = (size_t)r->rows * LENGTH, at = i * n;
@@ -116,7 +116,7 @@ static void add_loss(void *ctx, uint64_t i)
 
 static bool take_steps(struct run *r, uint64_t from, uint64_t to)
 {
-	const struct train_batches all = { r->batches, put, add_loss, r };
+	const struct train_batches all = { r->batches, put_batch, add_loss, r };
 	uint32_t n = 0;
 	double norm;
 

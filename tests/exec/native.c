@@ -274,7 +274,7 @@ static void fill(struct isa_gen_state *g, uint32_t (*v)[SOFT_LANES], int round)
  */
 
 /* From the beginning, with registers as they are. */
-static void run(struct bench_machine *m, const struct soft_wave *as)
+static void run_code(struct bench_machine *m, const struct soft_wave *as)
 {
 	struct soft_wave *w = &m->w;
 
@@ -290,7 +290,7 @@ static void run(struct bench_machine *m, const struct soft_wave *as)
 
 /* ---------------------------------------------------------- who did it ---- */
 
-/* What a superblock's microops were, before watch(). */
+/* What a superblock's microops were, before watch_device(). */
 static soft_microop_fn *watched[32];
 static const struct soft_microop *watched_first;
 static bool was_left; /* by host code, for one of them */
@@ -313,7 +313,7 @@ static bool is_native(const struct bench_machine *m, soft_microop_fn *fn)
 
 /* Note from now on when one of the code's microops runs that are in its
  * superblock behind host code; false: there is none. */
-static bool watch(struct bench_machine *m)
+static bool watch_device(struct bench_machine *m)
 {
 	const struct soft_superblock *b = m->group.code->fast;
 	struct soft_microop *at = b ? b->microop : NULL;
@@ -332,7 +332,7 @@ static bool watch(struct bench_machine *m)
 	return true;
 }
 
-static void load(struct bench_machine m[2], struct bench_code *code,
+static void load_code(struct bench_machine m[2], struct bench_code *code,
 		 const char *text)
 {
 	code->bytes = 0;
@@ -380,7 +380,7 @@ static uint32_t random_exec(struct isa_gen_state *g, int round)
 }
 
 /* One vector of sources by both; false: they differ. */
-static bool one(struct isa_gen_state *g, struct bench_machine m[2],
+static bool check_one(struct isa_gen_state *g, struct bench_machine m[2],
 		const char *text, uint32_t mode, int round)
 {
 	struct soft_wave as = { .mode = mode, .scc = round & 1 };
@@ -399,7 +399,7 @@ static bool one(struct isa_gen_state *g, struct bench_machine m[2],
 		memcpy(slow[RESULTS], fast[RESULTS], N_RESULTS * sizeof(*fast));
 	}
 	for (int k = 0; k < 2; k++)
-		run(&m[k], &as);
+		run_code(&m[k], &as);
 	same = !memcmp(m[0].w.s, m[1].w.s, sizeof(m[0].w.s)) &&
 	       m[0].w.scc == m[1].w.scc;
 	for (int h = 0; h < halves; h++)
@@ -420,12 +420,12 @@ static bool check_mode(struct isa_gen_state *g, struct bench_machine m[2],
 	int alone = 0;
 	bool native = false;
 
-	load(m, &code, i->text);
+	load_code(m, &code, i->text);
 	for (int round = 0; round < HOT + rounds; round++) {
 		if (round == HOT && share)
-			native = watch(&m[0]);
+			native = watch_device(&m[0]);
 		was_left = false;
-		if (!one(g, m, i->text, mode, round))
+		if (!check_one(g, m, i->text, mode, round))
 			return false;
 		alone += native && !was_left;
 	}
@@ -472,7 +472,7 @@ static bool check(struct isa_gen_state *g, struct bench_machine m[2],
 /* ----------------------------------------------------------------- levels ----
  */
 
-static void init(struct bench_machine m[2])
+static void init_machines(struct bench_machine m[2])
 {
 	for (int k = 0; k < 2; k++) {
 		bench_machine_init(&m[k], 4096);
@@ -488,7 +488,7 @@ static int run_level(const char *level, uint64_t seed)
 	struct bench_machine m[2];
 
 	setenv("T0_SOFT_SIMD", level, 1);
-	init(m);
+	init_machines(m);
 	for (size_t i = 0; i < ARRAY_SIZE(insts); i++)
 		for (size_t k = 0; k < 2; k++)
 			if (!check_mode(&g, m, &insts[i], modes[k], 1000, NULL))
@@ -531,7 +531,7 @@ int main(void)
 	if (__builtin_cpu_supports("avx2"))
 		test_level("v3", g.seed);
 	test_level("v2", g.seed);
-	init(m);
+	init_machines(m);
 	for (size_t i = 0; i < ARRAY_SIZE(insts); i++) {
 		const struct inst *t = &insts[i];
 		double share = 0;

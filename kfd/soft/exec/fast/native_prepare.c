@@ -6,7 +6,7 @@
  */
 #include "kfd/soft/exec/fast/native.h"
 
-static const struct isa_operand *operand(const struct soft_microop *m)
+static const struct isa_operand *operand_of(const struct soft_microop *m)
 {
 	return &m->u->in.opnd[m->imm & 15];
 }
@@ -31,7 +31,7 @@ bool soft_native_is_prepared(const struct soft_microop *m)
 
 	if (!is_mods(m))
 		return soft_native_is_preparation(m);
-	t = isa_type_info(operand(m)->type);
+	t = isa_type_info(operand_of(m)->type);
 	return (t->bits == 32 && t->count == 1) ||
 	       (t->bits == 16 && t->count <= 2 && !(m->imm & 16));
 }
@@ -49,7 +49,7 @@ struct change {
 /* As mods_apply() of valu_mods.h has it. */
 static struct change change_of(const struct soft_microop *m)
 {
-	const struct isa_operand *o = operand(m);
+	const struct isa_operand *o = operand_of(m);
 	const struct isa_type_info *t = isa_type_info(o->type);
 	const bool packed = m->u->in.fmt == ISA_FMT_VOP3P && t->bits == 16 &&
 			    t->count == 2;
@@ -84,11 +84,11 @@ static struct change change_of(const struct soft_microop *m)
 	return c;
 }
 
-static struct change signs_of(const struct soft_microop *m)
+static struct change signs_of(unsigned mods)
 {
 	return (struct change){
-		.keep = m->imm & ISA_M_ABS ? SOFT_NATIVE_REST : 0,
-		.flip = m->imm & ISA_M_NEG ? SOFT_NATIVE_SIGN : 0,
+		.keep = mods & ISA_M_ABS ? SOFT_NATIVE_REST : 0,
+		.flip = mods & ISA_M_NEG ? SOFT_NATIVE_SIGN : 0,
 	};
 }
 
@@ -156,7 +156,7 @@ static void change_zmm(struct soft_native_run *r, const struct change *c, int d,
 		flush_zmm(code, d, 2 * SOFT_PAIR_U);
 }
 
-static void put(struct soft_native_run *r, int pair, uintptr_t at)
+static void put_pair(struct soft_native_run *r, int pair, uintptr_t at)
 {
 	const struct soft_host_mem to =
 		soft_native_vreg(r, SOFT_BASE_ABSOLUTE, at);
@@ -165,25 +165,25 @@ static void put(struct soft_native_run *r, int pair, uintptr_t at)
 	soft_native_hold(r, pair, to);
 }
 
-static void spread(struct soft_native_run *r, int reg, uintptr_t at)
+static void broadcast_scalar(struct soft_native_run *r, int reg, uintptr_t at)
 {
 	const int t = soft_native_take(r);
 
 	for (int i = 0; i < 2; i++)
 		soft_host_op_mem(r->code, SOFT_HOST_BROADCASTD, 2 * t + i, 0, 0,
 				 soft_host_sgpr(reg), false, 0);
-	put(r, t, at);
+	put_pair(r, t, at);
 }
 
-static void change(struct soft_native_run *r, const struct soft_microop *m)
+static void change_operand(struct soft_native_run *r, const struct soft_microop *m)
 {
-	const struct change c = is_mods(m) ? change_of(m) : signs_of(m);
+	const struct change c = is_mods(m) ? change_of(m) : signs_of((unsigned)m->imm);
 	const int s = soft_native_load(r, soft_native_vreg(r, m->kb, m->b));
 	const int t = soft_native_take(r);
 
 	for (int i = 0; i < 2; i++)
 		change_zmm(r, &c, 2 * t + i, 2 * s + i);
-	put(r, t, m->a);
+	put_pair(r, t, m->a);
 }
 
 void soft_native_prepare(struct soft_native_run *r,
@@ -192,12 +192,12 @@ void soft_native_prepare(struct soft_native_run *r,
 	const struct soft_row_microops *f = soft_simd_v4.row;
 
 	if (m->fn != f->spread && m->fn != f->spread2) {
-		change(r, m);
+		change_operand(r, m);
 		return;
 	}
-	spread(r, (int)m->imm, m->a);
+	broadcast_scalar(r, (int)m->imm, m->a);
 	if (m->fn == f->spread2)
-		spread(r, (int)m->imm + 1, m->a + SOFT_VREG_BYTES);
+		broadcast_scalar(r, (int)m->imm + 1, m->a + SOFT_VREG_BYTES);
 }
 
 /* ------------------------------------------------------- mixed precision ----
@@ -209,7 +209,7 @@ bool soft_native_is_mixed(const struct soft_microop *m)
 }
 
 /* The half that op_sel names, as a float: zmm d of zmm s. */
-static void widen(struct buf *code, int d, int s, bool high)
+static void widen_half(struct buf *code, int d, int s, bool high)
 {
 	if (high)
 		soft_host_op(code, SOFT_HOST_SRLD, d, 0, 0, s, 16);
@@ -220,10 +220,7 @@ static void widen(struct buf *code, int d, int s, bool high)
 int soft_native_mixed(struct soft_native_run *r, int pair, unsigned mods)
 {
 	const bool half = mods & ISA_M_HI_HI;
-	const struct change signs = {
-		.keep = mods & ISA_M_ABS ? SOFT_NATIVE_REST : 0,
-		.flip = mods & ISA_M_NEG ? SOFT_NATIVE_SIGN : 0,
-	};
+	const struct change signs = signs_of(mods);
 	int t;
 
 	if (!half && !signs.keep && !signs.flip)
@@ -233,7 +230,7 @@ int soft_native_mixed(struct soft_native_run *r, int pair, unsigned mods)
 		const int d = 2 * t + i, s = 2 * pair + i;
 
 		if (half)
-			widen(r->code, d, s, mods & ISA_M_HI);
+			widen_half(r->code, d, s, mods & ISA_M_HI);
 		change_zmm(r, &signs, d, half ? d : s);
 	}
 	return t;
