@@ -209,7 +209,7 @@ adapters of nothing|without --model|--lora 4
 unknown targets|q_proj|--lora-targets lm_head
 integers|f32, bf16 or f16|--precision int8
 f16 without masters|wanted them, or bf16|--precision f16 --no-masters
-a step of nothing|0 steps|--steps 0
+a step of nothing|wanted at least 1|--steps 0
 too much of all to fit|MiB are free|--length 4096 --rows 4096 --hidden 4096 --head-dim 64
 EOF
 exits 2 'nothing to learn from' "$q" train -q "$tmp/none"
