@@ -1,5 +1,5 @@
 /*
- * engine/cmd/cmd_train_log.c - t0-qwen3 train: its log, rows and samples.
+ * engine/cmd/train/cmd_train_log.c - t0-qwen3 train: its log, rows and samples.
  */
 #include <errno.h>
 #include <math.h>
@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "engine/cmd/cmd_train.h"
+#include "engine/cmd/train/cmd_train.h"
 #include "results/db/results.h"
 
 char *qwen_school_path(const struct qwen_school *s, const char *name)
@@ -79,8 +79,8 @@ bool qwen_log_read(struct qwen_school *s, struct err *e)
 			if (l.line == 1)
 				continue;
 			if (!line_read(line, &one)) {
-				ok = err_set(e, ERR_INPUT, "%s:%llu: wanted "
-					     COLUMNS, path,
+				ok = err_set(e, ERR_INPUT,
+					     "%s:%llu: wanted " COLUMNS, path,
 					     (unsigned long long)l.line);
 				break;
 			}
@@ -96,7 +96,8 @@ bool qwen_log_read(struct qwen_school *s, struct err *e)
 bool qwen_log_best(struct qwen_cmd *c, const char *into, bool *done,
 		   double *loss, struct err *e)
 {
-	struct qwen_school s = { .c = c, .into = into,
+	struct qwen_school s = { .c = c,
+				 .into = into,
 				 .place.step = UINT64_MAX };
 	bool ok = qwen_log_read(&s, e);
 
@@ -112,16 +113,18 @@ bool qwen_log_best(struct qwen_cmd *c, const char *into, bool *done,
 /* ---- rows ---- */
 
 /* A sweep that goes on comes by runs that ended before. */
-static bool has_rows(const struct qwen_school *s, const char *inputs,
-		     bool *out, struct err *e)
+static bool has_rows(const struct qwen_school *s, const char *inputs, bool *out,
+		     struct err *e)
 {
 	struct res_db *db = NULL;
 	int64_t n = 0;
 	bool ok = access(s->c->db, F_OK) ||
 		  ((db = res_open(s->c->db, RES_READ, e)) &&
-		   res_query_int(db, &n, e, "SELECT count(*) FROM runs WHERE "
+		   res_query_int(db, &n, e,
+				 "SELECT count(*) FROM runs WHERE "
 				 "tool = 't0-qwen3 train' AND inputs = ? AND "
-				 "state = 'complete'", "t", inputs));
+				 "state = 'complete'",
+				 "t", inputs));
 
 	res_close(db);
 	*out = n > 0;
@@ -138,9 +141,8 @@ static bool store_lesson(struct res_record *r, const char *name,
 	       res_record_exact(r, "loss", "nat", l->loss, RES_LOWER, e) &&
 	       res_record_exact(r, "learning_rate", "1", l->rate, RES_LOWER,
 				e) &&
-	       (isnan(l->valid) ||
-		res_record_exact(r, "valid_loss", "nat", l->valid, RES_LOWER,
-				 e)) &&
+	       (isnan(l->valid) || res_record_exact(r, "valid_loss", "nat",
+						    l->valid, RES_LOWER, e)) &&
 	       (isnan(l->bits_per_byte) ||
 		res_record_exact(r, "bits_per_byte", "bit", l->bits_per_byte,
 				 RES_LOWER, e));
@@ -180,9 +182,12 @@ bool qwen_log_store(const struct qwen_school *s, struct err *e)
 
 bool qwen_school_sample(const struct qwen_school *s, struct err *e)
 {
-	struct qwen_cmd as = { .cmd = s->c->cmd, .model = s->into,
-			       .prompt = s->c->prompt, .chunk = s->c->length,
-			       .threads = s->c->threads, .stop = s->c->stop };
+	struct qwen_cmd as = { .cmd = s->c->cmd,
+			       .model = s->into,
+			       .prompt = s->c->prompt,
+			       .chunk = s->c->length,
+			       .threads = s->c->threads,
+			       .stop = s->c->stop };
 	struct qwen_detokenizer d = { .skip_special = true };
 	struct qwen_state *st = NULL;
 	struct qwen_ids ids = { 0 };

@@ -1,6 +1,7 @@
 /*
- * engine/cmd/cmd_serve.h - what the halves of t0-qwen3 serve share: requests
- * (cmd_serve_http.c) and the loop that writes their texts (cmd_serve.c).
+ * engine/cmd/serve/cmd_serve.h - what the halves of t0-qwen3 serve share:
+ * requests (cmd_serve_http.c) and the loop that writes their texts
+ * (cmd_serve.c).
  */
 #ifndef T0_ENGINE_CMD_SERVE_H
 #define T0_ENGINE_CMD_SERVE_H
@@ -52,7 +53,7 @@ struct server {
 	pthread_mutex_t lock;
 	pthread_cond_t work, told; /* for the loop; for handlers */
 	struct job *fresh;
-	uint32_t jobs; /* that are not over */
+	uint32_t jobs;	      /* that are not over */
 	_Atomic bool closing; /* read by handlers without the lock */
 	uint64_t requests, finished, refused, cancelled, dropped;
 	struct qwen_batch_counts counts;

@@ -1,12 +1,12 @@
 /*
- * engine/cmd/cmd_train_run.c - t0-qwen3 train: the steps.
+ * engine/cmd/train/cmd_train_run.c - t0-qwen3 train: the steps.
  */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "engine/cmd/cmd_train.h"
+#include "engine/cmd/train/cmd_train.h"
 
 static size_t batch_tokens(const struct qwen_school *s)
 {
@@ -55,7 +55,8 @@ static void follow_scale(struct qwen_school *s)
 	double was = s->place.loss_scale;
 
 	if (!train_scale_follow(s->x, &s->rule, s->norm, &s->place))
-		cmd_remark(&s->c->cmd, "step %llu: skipped, f16 overflows with "
+		cmd_remark(&s->c->cmd,
+			   "step %llu: skipped, f16 overflows with "
 			   "the loss times %g; from now on times %g",
 			   (unsigned long long)s->place.step, was,
 			   s->place.loss_scale);
@@ -98,13 +99,15 @@ static bool take_step(struct qwen_school *s, double *loss, struct err *e)
 	follow_scale(s);
 	s->broken = isfinite(s->norm) && isfinite(*loss) ? 0 : s->broken + 1;
 	if (s->broken && s->g.type != QWEN_W_F16)
-		cmd_remark(&s->c->cmd, "step %llu: the loss is %g and the "
+		cmd_remark(&s->c->cmd,
+			   "step %llu: the loss is %g and the "
 			   "gradients' length %g; nothing is learnt from it",
 			   (unsigned long long)s->place.step, *loss, s->norm);
 	s->place.step++;
 	s->place.tokens += s->c->accumulate * batch_tokens(s);
 	return s->broken < (s->g.type == QWEN_W_F16 ? 32 : 10) ||
-	       err_set(e, ERR_DEVICE, "%u steps in a row gave no numbers; "
+	       err_set(e, ERR_DEVICE,
+		       "%u steps in a row gave no numbers; "
 		       "wanted a lower --rate, more --warmup or --clip",
 		       s->broken);
 }
@@ -121,8 +124,8 @@ static uint64_t target_bytes(const struct qwen_school *s, size_t n)
 		bool special = false;
 
 		if (s->targets[i] != CORPUS_IGNORE &&
-		    qwen_token_bytes(s->tok, s->targets[i], &bytes,
-				     &special) && !special)
+		    qwen_token_bytes(s->tok, s->targets[i], &bytes, &special) &&
+		    !special)
 			sum += bytes;
 	}
 	return sum;
@@ -172,10 +175,10 @@ static double speed_of(const struct qwen_school *s, double *share)
 	double seconds = (double)(time_mono_ns() - s->begin_ns) * 1e-9;
 	double tokens = (double)(s->place.tokens - s->begin_tokens);
 
-	*share = s->fma > 0 ? train_flop(&s->g) * tokens /
-				      (double)batch_tokens(s) / seconds /
-				      s->fma :
-			      0;
+	*share = s->fma > 0 ?
+			 train_flop(&s->g) * tokens / (double)batch_tokens(s) /
+				 seconds / s->fma :
+			 0;
 	return tokens / seconds;
 }
 
@@ -189,8 +192,10 @@ static void say_step(const struct qwen_school *s, double loss, bool line)
 	char scale[96] = "";
 
 	if (s->g.type == QWEN_W_F16)
-		snprintf(scale, sizeof(scale), "  loss times %g, %llu steps "
-			 "skipped", s->place.loss_scale,
+		snprintf(scale, sizeof(scale),
+			 "  loss times %g, %llu steps "
+			 "skipped",
+			 s->place.loss_scale,
 			 (unsigned long long)s->place.skipped);
 	if (s->c->cmd.quiet || (!line && !isatty(STDERR_FILENO)))
 		return;
@@ -199,13 +204,14 @@ static void say_step(const struct qwen_school *s, double loss, bool line)
 	if (s->fma > 0)
 		snprintf(limit, sizeof(limit), "%.0f %% of the FMA limit  ",
 			 100 * share);
-	fprintf(stderr, "%sstep %llu of %llu  loss %.4f  %.0f tok/s  %s"
+	fprintf(stderr,
+		"%sstep %llu of %llu  loss %.4f  %.0f tok/s  %s"
 		"gradients %.3g  rate %.3g%s  %.0f s left%s",
 		isatty(STDERR_FILENO) ? "\r" : "",
 		(unsigned long long)s->place.step,
-		(unsigned long long)s->rule.steps, loss, speed, limit,
-		s->norm, train_rate(&s->rule, s->place.step - 1), scale,
-		seconds, line ? "\n" : "   ");
+		(unsigned long long)s->rule.steps, loss, speed, limit, s->norm,
+		train_rate(&s->rule, s->place.step - 1), scale, seconds,
+		line ? "\n" : "   ");
 }
 
 /* ---- on the way ---- */
@@ -213,8 +219,8 @@ static void say_step(const struct qwen_school *s, double loss, bool line)
 static bool save_place(struct qwen_school *s, struct err *e)
 {
 	char *path = qwen_school_path(s, "checkpoint");
-	bool ok = train_checkpoint_write(s->x, path, s->about.data, &s->place,
-					 e);
+	bool ok =
+		train_checkpoint_write(s->x, path, s->about.data, &s->place, e);
 
 	free(path);
 	return ok;
@@ -237,7 +243,8 @@ static bool take_stock(struct qwen_school *s, double loss, bool *done,
 		       struct err *e)
 {
 	struct qwen_lesson l = {
-		.step = s->place.step, .tokens = s->place.tokens,
+		.step = s->place.step,
+		.tokens = s->place.tokens,
 		.loss = s->place.loss_sum / (double)s->place.loss_steps,
 		.rate = train_rate(&s->rule, s->place.step - 1),
 		.norm = s->norm,
@@ -255,8 +262,10 @@ static bool take_stock(struct qwen_school *s, double loss, bool *done,
 	if (!qwen_log_add(s, &l, e))
 		return false;
 	if (!isnan(l.valid))
-		cmd_remark(&s->c->cmd, "held out: loss %.4f, %.4f bits per "
-			   "byte", l.valid, l.bits_per_byte);
+		cmd_remark(&s->c->cmd,
+			   "held out: loss %.4f, %.4f bits per "
+			   "byte",
+			   l.valid, l.bits_per_byte);
 	if (!isnan(l.valid) && !(l.valid < s->place.best))
 		return true;
 	s->place.best = isnan(l.valid) ? INFINITY : l.valid;
@@ -290,17 +299,18 @@ bool qwen_school_run(struct qwen_school *s, struct err *e)
 		}
 		say_step(s, loss, false);
 		bool done = true;
-		if (ok && is_due(s->place.step, s->c->eval_every,
-				 s->rule.steps))
+		if (ok &&
+		    is_due(s->place.step, s->c->eval_every, s->rule.steps))
 			ok = take_stock(s, loss, &done, e);
 		if (ok && done &&
-		    (*s->c->stop || is_due(s->place.step, s->c->save_every,
-					   s->rule.steps)))
+		    (*s->c->stop ||
+		     is_due(s->place.step, s->c->save_every, s->rule.steps)))
 			whole = (ok = save_place(s, e)) &&
 				s->place.step == s->rule.steps;
 	}
 	if (!ok || whole)
 		return ok;
-	return err_set(e, ERR_STOPPED, s->c->sweep ? "the same command goes on" :
-		       "the same command with --resume goes on");
+	return err_set(e, ERR_STOPPED,
+		       s->c->sweep ? "the same command goes on" :
+				     "the same command with --resume goes on");
 }

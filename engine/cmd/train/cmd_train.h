@@ -1,11 +1,11 @@
 /* cmd_train - what the files of t0-qwen3 train share. */
-#ifndef T0_ENGINE_CMD_TRAIN_H
-#define T0_ENGINE_CMD_TRAIN_H
+#ifndef T0_ENGINE_CMD_TRAIN_CMD_TRAIN_H
+#define T0_ENGINE_CMD_TRAIN_CMD_TRAIN_H
 
+#include "base/vec.h"
 #include "engine/cmd/cmd.h"
 #include "engine/corpus/corpus.h"
 #include "engine/cpu/cpu.h"
-#include "base/vec.h"
 #include "engine/train/gpu/gpu.h"
 #include "engine/train/train.h"
 
@@ -37,11 +37,11 @@ struct qwen_school {
 	VEC(struct qwen_lesson) log;
 	/* of speed */
 	struct qwen_roofline *peak; /* NULL on a device */
-	double fma; /* FLOP/s, the best seen; 0: not known */
+	double fma;		    /* FLOP/s, the best seen; 0: not known */
 	uint64_t begin_ns, begin_step, begin_tokens;
 	/* of the batches of a step: [accumulate][rows * length] */
 	uint32_t *ids, *positions, *targets;
-	double norm; /* of the last step's gradients */
+	double norm;	 /* of the last step's gradients */
 	unsigned broken; /* steps in a row whose gradients were no numbers */
 };
 

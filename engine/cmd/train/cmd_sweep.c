@@ -1,6 +1,6 @@
 /*
- * engine/cmd/cmd_sweep.c - t0-qwen3 train --sweep: many runs, and which of them
- * is best.
+ * engine/cmd/train/cmd_sweep.c - t0-qwen3 train --sweep: many runs, and which
+ * of them is best.
  */
 #include <errno.h>
 #include <limits.h>
@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "engine/cmd/cmd_train.h"
+#include "engine/cmd/train/cmd_train.h"
 #include "results/db/results.h"
 
 enum { SWEEP_BYTES = 1 << 20, SWEEP_POINTS = 100000 };
@@ -58,10 +58,12 @@ static bool check_option(const struct sweep *s, const struct axis *a, int line,
 			return true;
 		cmd_near_try(&near, may_vary[i]);
 	}
-	return err_set(e, ERR_INPUT, "%s:%d: %s: wanted %s", s->c->sweep, line,
-		       a->option, near.meant ? near.meant :
-		       "an option of how a model learns, such as rate or "
-		       "optimizer");
+	return err_set(
+		e, ERR_INPUT, "%s:%d: %s: wanted %s", s->c->sweep, line,
+		a->option,
+		near.meant ? near.meant :
+			     "an option of how a model learns, such as rate or "
+			     "optimizer");
 }
 
 /* Whether the words of a line make an axis. */
@@ -74,15 +76,17 @@ static bool check_axis(const struct sweep *s, const struct axis *a, int line,
 		return false;
 	for (size_t i = 0; i + 1 < s->axes.n; i++)
 		if (strcmp(s->axes.v[i].option, a->option) == 0)
-			return err_set(e, ERR_INPUT, "%s:%d: %s: there is a "
-				       "line of it already", file, line,
-				       a->option);
+			return err_set(e, ERR_INPUT,
+				       "%s:%d: %s: there is a "
+				       "line of it already",
+				       file, line, a->option);
 	for (size_t i = 0; i < a->value.n; i++)
 		if (strpbrk(a->value.v[i], "/=") || *a->value.v[i] == '-')
-			return err_set(e, ERR_INPUT, "%s:%d: %s: wanted a "
+			return err_set(e, ERR_INPUT,
+				       "%s:%d: %s: wanted a "
 				       "value without '/' and '=', which would "
-				       "be part of a folder's name", file, line,
-				       a->value.v[i]);
+				       "be part of a folder's name",
+				       file, line, a->value.v[i]);
 	return a->value.n ||
 	       err_set(e, ERR_INPUT, "%s:%d: %s: wanted its values behind it",
 		       file, line, a->option);
@@ -168,15 +172,18 @@ static bool list_points(struct sweep *s, struct err *e)
 
 	for (size_t i = 0; i < s->axes.n; i++)
 		if (!size_mul(n, s->axes.v[i].value.n, &n) || n > SWEEP_POINTS)
-			return err_set(e, ERR_INPUT, "%s: wanted at most %d "
-				       "runs", s->c->sweep, SWEEP_POINTS);
+			return err_set(e, ERR_INPUT,
+				       "%s: wanted at most %d "
+				       "runs",
+				       s->c->sweep, SWEEP_POINTS);
 	for (size_t i = 0; i < n; i++) {
 		struct point *p = vec_add(&s->points);
 		*p = (struct point){ .name = name_of(s, i, true),
 				     .group = group_of(s, i),
 				     .loss = NAN };
 		if (strlen(p->name) > NAME_MAX)
-			return err_set(e, ERR_INPUT, "%s: \"%s\" would be a "
+			return err_set(e, ERR_INPUT,
+				       "%s: \"%s\" would be a "
 				       "folder's name; wanted at most %d bytes",
 				       s->c->sweep, p->name, NAME_MAX);
 	}

@@ -1,5 +1,5 @@
 /*
- * engine/cmd/cmd_serve.c - t0-qwen3 serve: the loop that writes texts.
+ * engine/cmd/serve/cmd_serve.c - t0-qwen3 serve: the loop that writes texts.
  *
  * One thread has the batch; handlers of connections (cmd_serve_http.c) give it
  * jobs and wait for their texts.
@@ -9,7 +9,7 @@
 #include <time.h>
 
 #include "base/vec.h"
-#include "engine/cmd/cmd_serve.h"
+#include "engine/cmd/serve/cmd_serve.h"
 
 bool serve_submit(struct server *s, struct job *j)
 {

@@ -1,5 +1,6 @@
 /*
- * engine/cmd/cmd_serve_http.c - requests of t0-qwen3 serve, in OpenAI's form.
+ * engine/cmd/serve/cmd_serve_http.c - requests of t0-qwen3 serve, in OpenAI's
+ * form.
  *
  * A thread for each connection reads a request, gives the loop a job and waits
  * for its texts; a client that has gone cancels it.
@@ -14,7 +15,7 @@
 #include <time.h>
 #include <xxhash.h>
 
-#include "engine/cmd/cmd_serve.h"
+#include "engine/cmd/serve/cmd_serve.h"
 
 /* A request so far. */
 struct call {

@@ -1,13 +1,13 @@
 /*
- * engine/cmd/cmd_train.c - t0-qwen3 train: what is learnt, by which model and
- * how.
+ * engine/cmd/train/cmd_train.c - t0-qwen3 train: what is learnt, by which model
+ * and how.
  */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "engine/cmd/cmd_train.h"
+#include "engine/cmd/train/cmd_train.h"
 #include "kfd/kfd.h"
 
 /* ---- the tokenizer ---- */
@@ -32,10 +32,11 @@ static bool learn_tokenizer(const struct qwen_school *s, struct err *e)
 
 	for (int i = 0; ok && i < data->n; i++)
 		ok = corpus_text(data->v[i], LEARNT_BYTES, &text, e);
-	ok = ok && qwen_bpe_train(text.data ? text.data : "", text.len,
-				  s->c->vocab > UINT32_MAX ?
-					  UINT32_MAX : (uint32_t)s->c->vocab,
-				  &out, e) &&
+	ok = ok &&
+	     qwen_bpe_train(text.data ? text.data : "", text.len,
+			    s->c->vocab > UINT32_MAX ? UINT32_MAX :
+						       (uint32_t)s->c->vocab,
+			    &out, e) &&
 	     file_write_atomic(path, out.data, out.len, e);
 	buf_fini(&text);
 	buf_fini(&out);
@@ -72,19 +73,28 @@ static bool config_new(struct qwen_school *s, struct err *e)
 				     0;
 
 	s->config = (struct qwen_config){
-		.layers = size_of(c->layers), .hidden = size_of(c->hidden),
-		.heads = size_of(c->heads), .kv_heads = size_of(c->kv_heads),
+		.layers = size_of(c->layers),
+		.hidden = size_of(c->hidden),
+		.heads = size_of(c->heads),
+		.kv_heads = size_of(c->kv_heads),
 		.head_dim = size_of(dim),
 		.ffn = size_of(c->ffn ? c->ffn : 3 * c->hidden),
-		.vocab = qwen_tokenizer_size(s->tok), .tied = !c->untied,
-		.max_positions = size_of(c->length), .rope_theta = 1e4,
-		.norm_eps = 1e-6, .sample = true, .temperature = 0.6,
-		.top_k = 20, .top_p = 0.95, .repetition_penalty = 1,
+		.vocab = qwen_tokenizer_size(s->tok),
+		.tied = !c->untied,
+		.max_positions = size_of(c->length),
+		.rope_theta = 1e4,
+		.norm_eps = 1e-6,
+		.sample = true,
+		.temperature = 0.6,
+		.top_k = 20,
+		.top_p = 0.95,
+		.repetition_penalty = 1,
 	};
 	const struct qwen_config *m = &s->config;
 	if (!m->layers || !m->hidden || !m->heads || !m->kv_heads ||
 	    !m->head_dim || !m->ffn || !m->max_positions)
-		return err_set(e, ERR_USAGE, "a model of %llu layers, hidden "
+		return err_set(e, ERR_USAGE,
+			       "a model of %llu layers, hidden "
 			       "%llu, %llu heads and rows of %llu; wanted "
 			       "1 to %d of each",
 			       (unsigned long long)c->layers,
@@ -93,11 +103,12 @@ static bool config_new(struct qwen_school *s, struct err *e)
 			       (unsigned long long)c->length, 1 << 24);
 	if (m->heads % m->kv_heads || m->head_dim % 2 || m->layers > 1024 ||
 	    m->head_dim > 1024)
-		return err_set(e, ERR_USAGE, "%u heads of %u with %u of keys "
+		return err_set(e, ERR_USAGE,
+			       "%u heads of %u with %u of keys "
 			       "in %u layers; wanted a multiple of --kv-heads, "
 			       "an even --head-dim up to 1024, and up to 1024 "
-			       "layers", m->heads, m->head_dim, m->kv_heads,
-			       m->layers);
+			       "layers",
+			       m->heads, m->head_dim, m->kv_heads, m->layers);
 	return true;
 }
 
@@ -110,8 +121,10 @@ static bool config_open(struct qwen_school *s, struct err *e)
 	int64_t end = qwen_token_find(s->tok, "<|endoftext|>");
 	end = end < 0 ? stop : end;
 	if (end < 0 || end >= s->config.vocab)
-		return err_set(e, ERR_INPUT, "%s: the tokenizer has no "
-			       "<|endoftext|> to end documents with", s->into);
+		return err_set(e, ERR_INPUT,
+			       "%s: the tokenizer has no "
+			       "<|endoftext|> to end documents with",
+			       s->into);
 	s->data.end = s->valid.end = (uint32_t)end;
 	if (!s->c->model) {
 		s->config.stop[s->config.n_stops++] = (uint32_t)end;
@@ -125,16 +138,17 @@ static bool config_open(struct qwen_school *s, struct err *e)
 
 static bool parse_recompute(const char *name, unsigned *out, struct err *e)
 {
-	static const char *const what[] = { "none", "attention", "ffn",
-					    "all" };
+	static const char *const what[] = { "none", "attention", "ffn", "all" };
 
 	for (unsigned i = 0; i < ARRAY_SIZE(what); i++)
 		if (strcmp(name, what[i]) == 0) {
 			*out = i;
 			return true;
 		}
-	return err_set(e, ERR_USAGE, "--recompute %s: wanted none, ffn, "
-		       "attention or all", name);
+	return err_set(e, ERR_USAGE,
+		       "--recompute %s: wanted none, ffn, "
+		       "attention or all",
+		       name);
 }
 
 /* Bits of train_target_name. */
@@ -152,11 +166,13 @@ static bool parse_targets(const char *list, unsigned *out, struct err *e)
 			strncmp(train_target_name[k], at, n) != 0))
 			k++;
 		if (k == TRAIN_TARGETS)
-			return err_set(e, ERR_USAGE, "--lora-targets, at "
+			return err_set(e, ERR_USAGE,
+				       "--lora-targets, at "
 				       "\"%s\": wanted all, or of q_proj, "
 				       "k_proj, v_proj, o_proj, gate_proj, "
 				       "up_proj and down_proj some with commas "
-				       "between", at);
+				       "between",
+				       at);
 		*out |= 1u << k;
 		at += n + (at[n] == ',');
 	}
@@ -175,9 +191,12 @@ bool qwen_cmd_how(const struct qwen_cmd *c, struct train_how *how,
 		  struct err *e)
 {
 	*how = (struct train_how){
-		.rows = size_of(c->rows), .length = size_of(c->length),
-		.masters = !c->no_masters, .average = c->average > 0,
-		.rank = size_of(c->lora), .again_layers = UINT32_MAX,
+		.rows = size_of(c->rows),
+		.length = size_of(c->length),
+		.masters = !c->no_masters,
+		.average = c->average > 0,
+		.rank = size_of(c->lora),
+		.again_layers = UINT32_MAX,
 	};
 	return qwen_weights_parse(c->precision, &how->type, e) &&
 	       parse_targets(c->lora_targets, &how->targets, e) &&
@@ -199,12 +218,14 @@ static bool parse_how(struct qwen_school *s, struct err *e)
 	if (!qwen_cmd_devices(c, false, e) || !qwen_cmd_batches(c, e))
 		return false;
 	if (c->lora && !c->model)
-		return err_set(e, ERR_USAGE, "--lora without --model: adapters "
+		return err_set(e, ERR_USAGE,
+			       "--lora without --model: adapters "
 			       "belong to weights that have learnt");
 	r->method = s->how.method;
 	r->steps = c->steps;
 	r->warmup = steps_of(c->warmup, c->steps, 50);
-	r->cooldown = r->schedule != TRAIN_RATE_WSD ? 0 :
+	r->cooldown = r->schedule != TRAIN_RATE_WSD ?
+			      0 :
 			      steps_of(c->cooldown, c->steps, 5);
 	c->eval_every = steps_of(c->eval_every, c->steps, 10);
 	c->save_every = steps_of(c->save_every, c->steps, 10);
@@ -237,8 +258,10 @@ static bool corpus_open(struct qwen_school *s, struct err *e)
 	bool own = c->valid.n > 0;
 
 	if (!(c->valid_share >= 0 && c->valid_share < 1))
-		return err_set(e, ERR_USAGE, "--valid-share %g: wanted 0 to "
-			       "less than 1", c->valid_share);
+		return err_set(e, ERR_USAGE,
+			       "--valid-share %g: wanted 0 to "
+			       "less than 1",
+			       c->valid_share);
 	if (!read_all(s, &c->data, &s->data, e) ||
 	    !read_all(s, &c->valid, &s->valid, e))
 		return false;
@@ -268,14 +291,16 @@ static void describe_run(struct qwen_school *s)
 
 	buf_printf(&s->about,
 		   "layers %u\nhidden %u\nheads %u\nkv-heads %u\nhead-dim "
-		   "%u\nffn %u\nvocab %u\nuntied %d\n", m->layers, m->hidden,
-		   m->heads, m->kv_heads, m->head_dim, m->ffn, m->vocab,
-		   !m->tied);
-	buf_printf(&s->about, "length %u\nrows %u\naccumulate %llu\nsteps "
-		   "%llu\nprecision %s\nmasters %d\n", s->how.length,
-		   s->how.rows, (unsigned long long)s->c->accumulate,
-		   (unsigned long long)r->steps,
-		   qwen_weights_name(s->how.type), s->how.masters);
+		   "%u\nffn %u\nvocab %u\nuntied %d\n",
+		   m->layers, m->hidden, m->heads, m->kv_heads, m->head_dim,
+		   m->ffn, m->vocab, !m->tied);
+	buf_printf(&s->about,
+		   "length %u\nrows %u\naccumulate %llu\nsteps "
+		   "%llu\nprecision %s\nmasters %d\n",
+		   s->how.length, s->how.rows,
+		   (unsigned long long)s->c->accumulate,
+		   (unsigned long long)r->steps, qwen_weights_name(s->how.type),
+		   s->how.masters);
 	buf_printf(&s->about, "lora %u\nlora-targets %u\n", s->how.rank,
 		   s->how.rank ? s->how.targets : 0);
 	if (s->c->backend && strcmp(s->c->backend, "cpu") != 0)
@@ -283,15 +308,18 @@ static void describe_run(struct qwen_school *s)
 	if (s->c->devices > 1)
 		buf_printf(&s->about, "devices %llu\n",
 			   (unsigned long long)s->c->devices);
-	buf_printf(&s->about, "optimizer %s\nschedule %s\nrate %.17g\n"
+	buf_printf(&s->about,
+		   "optimizer %s\nschedule %s\nrate %.17g\n"
 		   "rate-end %.17g\nwarmup %llu\ncooldown %llu\ndecay %.17g\n"
 		   "clip %.17g\nbeta1 %.17g\nbeta2 %.17g\nmomentum %.17g\n"
-		   "average %.17g\n", train_method_name(r->method),
+		   "average %.17g\n",
+		   train_method_name(r->method),
 		   train_schedule_name(r->schedule), r->rate, r->least,
 		   (unsigned long long)r->warmup,
-		   (unsigned long long)r->cooldown, r->decay, r->clip,
-		   r->beta1, r->beta2, r->momentum, r->average);
-	buf_printf(&s->about, "seed %llu\neval-every %llu\ndata %016llx\n"
+		   (unsigned long long)r->cooldown, r->decay, r->clip, r->beta1,
+		   r->beta2, r->momentum, r->average);
+	buf_printf(&s->about,
+		   "seed %llu\neval-every %llu\ndata %016llx\n"
 		   "valid %016llx\nlearnt-tokens %zu\n",
 		   (unsigned long long)r->seed,
 		   (unsigned long long)s->c->eval_every,
@@ -313,8 +341,8 @@ static bool begin_weights(struct qwen_school *s, struct err *e)
 	if (s->c->model && (s->how.rank || !has_file(s, "checkpoint")))
 		ok = train_read(s->x, s->c->model, e);
 	if (ok && has_file(s, "checkpoint")) {
-		ok = train_checkpoint_read(s->x, path, s->about.data,
-					   &s->place, e) &&
+		ok = train_checkpoint_read(s->x, path, s->about.data, &s->place,
+					   e) &&
 		     qwen_log_read(s, e);
 		if (ok)
 			cmd_remark(&s->c->cmd, "goes on behind step %llu",
@@ -344,8 +372,10 @@ static bool backend_open(struct qwen_school *s, struct err *e)
 		return false;
 	if (b == &qwen_cpu)
 		return !s->c->device ||
-		       err_set(e, ERR_USAGE, "--device %s without --backend "
-			       "gpu: the processor would learn", s->c->device);
+		       err_set(e, ERR_USAGE,
+			       "--device %s without --backend "
+			       "gpu: the processor would learn",
+			       s->c->device);
 	if (!train_gpu_open(&s->gpu, &how, e))
 		return false;
 	train_gpu_backend(s->gpu, &s->backend);
@@ -357,8 +387,8 @@ static bool peak_measure(struct qwen_school *s, struct err *e)
 {
 	if (s->gpu)
 		return true;
-	s->peak = qwen_roofline_new(s->threads, qwen_kernels_best(), 1 << 20,
-				    e);
+	s->peak =
+		qwen_roofline_new(s->threads, qwen_kernels_best(), 1 << 20, e);
 	if (!s->peak)
 		return false;
 	s->fma = qwen_roofline_fma(s->peak);
@@ -370,18 +400,21 @@ static bool school_open(struct qwen_school *s, struct err *e)
 	const double mib = 1 << 20;
 
 	if (!s->c->data.n)
-		return err_set(e, ERR_USAGE, "--data names nothing to learn "
+		return err_set(e, ERR_USAGE,
+			       "--data names nothing to learn "
 			       "from");
 	if (!s->c->resume && has_file(s, "checkpoint"))
-		return err_set(e, ERR_USAGE, "%s: there is a run already; "
-			       "wanted --resume, or another folder", s->into);
+		return err_set(e, ERR_USAGE,
+			       "%s: there is a run already; "
+			       "wanted --resume, or another folder",
+			       s->into);
 	if (!parse_how(s, e) || !file_make_folders(s->into, e) ||
 	    !tokenizer_open(s, e) || !config_open(s, e) ||
-	    !train_qwen3(&s->g, &s->config, &s->how, e) ||
-	    !corpus_open(s, e))
+	    !train_qwen3(&s->g, &s->config, &s->how, e) || !corpus_open(s, e))
 		return false;
 	describe_run(s);
-	cmd_remark(&s->c->cmd, "%.3f M parameters, %zu tokens to learn from "
+	cmd_remark(&s->c->cmd,
+		   "%.3f M parameters, %zu tokens to learn from "
 		   "and %zu held out; memory: %.1f MiB for weights, gradients "
 		   "and the optimizer, %.1f MiB of activations at the peak",
 		   (double)qwen_config_params(&s->config) * 1e-6,
@@ -420,7 +453,8 @@ static void school_close(struct qwen_school *s)
 static bool print_result(const struct qwen_school *s, struct err *e)
 {
 	/* A run that goes on behind its end may have lost its log. */
-	const struct qwen_lesson none = { .loss = NAN, .valid = NAN,
+	const struct qwen_lesson none = { .loss = NAN,
+					  .valid = NAN,
 					  .bits_per_byte = NAN };
 	const struct qwen_lesson *l = s->log.n ? &s->log.v[s->log.n - 1] :
 						 &none;
@@ -469,8 +503,10 @@ bool qwen_cmd_train(struct cmd *r, struct err *e)
 	const char *into = r->argv[0];
 
 	if (c->shard && !c->sweep)
-		return err_set(e, ERR_USAGE, "--shard %s without --sweep: one "
-			       "run has no parts", c->shard);
+		return err_set(e, ERR_USAGE,
+			       "--shard %s without --sweep: one "
+			       "run has no parts",
+			       c->shard);
 	return c->sweep ? qwen_sweep_run(c, into, e) :
 			  qwen_school_teach(c, into, print_result, e);
 }
