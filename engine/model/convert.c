@@ -468,6 +468,14 @@ static void others_remove(struct conversion *c)
 		unlink(arena_printf(&c->mem, "%s/%s", c->how->to, name[i]));
 }
 
+/* Of the folder or file that is made. */
+static const char *weights_path(struct conversion *c)
+{
+	return c->to_gguf ? c->how->to :
+			    arena_printf(&c->mem, "%s/model.safetensors",
+					 c->how->to);
+}
+
 static bool folder_write(struct conversion *c, struct err *e)
 {
 	struct buf config = { 0 }, generation = { 0 };
@@ -476,21 +484,44 @@ static bool folder_write(struct conversion *c, struct err *e)
 		return err_sys(e, ERR_IO, errno, "%s: cannot be made",
 			       c->how->to);
 	others_remove(c);
-	norms_choose(c);
 	qwen_config_print(&c->config, &config, &generation);
 	bool ok = text_write(c, "config.json", &config, e) &&
 		  text_write(c, "generation_config.json", &generation, e) &&
 		  words_write(c, e) &&
-		  qwen_tensors_write(arena_printf(&c->mem,
-						  "%s/model.safetensors",
-						  c->how->to),
-				     c->out, c->n, tensor_bytes, c, e);
+		  qwen_tensors_write(weights_path(c), c->out, c->n,
+				     tensor_bytes, c, e);
 	buf_fini(&config);
 	buf_fini(&generation);
 	return ok;
 }
 
 /* ---- both ---- */
+
+static bool is_current(struct conversion *c)
+{
+	struct qwen_tensor *t = xcalloc(c->n + 1, sizeof(*t));
+
+	for (size_t i = 0; i < c->n; i++) {
+		t[i] = c->out[i];
+		t[i].name = c->packed[i] ? c->packed[i] : c->from[i]->name;
+	}
+	bool current = qwen_copy_is_current(c->how->from, c->how->to,
+					    weights_path(c), t, c->n);
+	free(t);
+	return current;
+}
+
+static bool model_write(struct conversion *c, struct err *e)
+{
+	if (!c->to_gguf)
+		norms_choose(c);
+	if (c->how->current) {
+		*c->how->current = is_current(c);
+		if (*c->how->current)
+			return true;
+	}
+	return c->to_gguf ? file_write(c, e) : folder_write(c, e);
+}
 
 static bool ends_check(const struct qwen_conversion *how, struct err *e)
 {
@@ -530,7 +561,7 @@ bool qwen_model_convert(const struct qwen_conversion *how, struct err *e)
 	bool ok = tensors_add(&c, e);
 	if (how->progress)
 		how->progress->total = c.n;
-	ok = ok && (c.to_gguf ? file_write(&c, e) : folder_write(&c, e));
+	ok = ok && model_write(&c, e);
 	qwen_blocks_fini(&c.blocks);
 	free(c.out);
 	free(c.from);

@@ -84,8 +84,24 @@ struct qwen_conversion {
 	struct progress *progress; /* in tensors, or NULL */
 	/* Or NULL: ends early, without the file begun, once it is set. */
 	const volatile sig_atomic_t *stop;
+	/*
+	 * Or NULL: written in any case.  Set where `to` was that copy already,
+	 * and nothing was written (qwen_copy_is_current()).
+	 */
+	bool *current;
 };
 bool qwen_model_convert(const struct qwen_conversion *how, struct err *e);
+
+/* --------------------------------------------------------- current.c ---- */
+
+/*
+ * Is the model `to` what would be written now?  As make sees it: its weights,
+ * the file `weights`, are newer than each file of the model `from` and than the
+ * program that runs, and have these tensors, t[n], named as in folders, with
+ * their types and shapes; their numbers are not looked at.
+ */
+bool qwen_copy_is_current(const char *from, const char *to, const char *weights,
+			  const struct qwen_tensor *t, size_t n);
 
 /* ------------------------------------------------------- synthetic.c ---- */
 

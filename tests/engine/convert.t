@@ -10,6 +10,53 @@ exits 0 'info' "$q" info -m "$tmp/a.gguf"
 has "$tmp/out" '143808' 'counts its parameters'
 has "$tmp/out" 'there' 'and finds the tokenizer'
 
+# ---- what is there already is not made again ----
+# again WHAT 1|0 [OPTION...]: is it said that there is nothing to do?
+again() {
+	what=$1 said=$2 before=$(stat -c %i "$tmp/b.gguf")
+	shift 2
+	sleep 0.1
+	exits 0 "$what" "$q" convert "$m" "$tmp/b.gguf" "$@"
+	is "$(grep -c 'b.gguf is newer.*nothing to do$' "$tmp/err")" "$said" \
+		"$what: says so, or nothing of it"
+	is "$([ "$(stat -c %i "$tmp/b.gguf")" = "$before" ] && echo 1 ||
+		echo 0)" "$said" "$what: the file is left, or another"
+	ok "$what: holds what it should" cmp "$tmp/b.gguf" "$tmp/want.gguf"
+}
+# want [OPTION...]: what a conversion into a new file gives
+want() {
+	rm -f "$tmp/want.gguf"
+	"$q" convert -q "$m" "$tmp/want.gguf" "$@"
+}
+want
+cp "$tmp/want.gguf" "$tmp/b.gguf"
+again 'the same again' 1
+want --type q8_0
+again 'another type' 0 --type q8_0
+again 'that type again' 1 --type q8_0
+want
+again 'no type' 0
+cp -r "$m" "$tmp/tiny.old"
+sed -i 's/"temperature": [0-9.]*/"temperature": 0.25/' \
+	"$m/generation_config.json"
+want
+again 'a file that was changed' 0
+cp -p "$tmp/tiny.old/generation_config.json" "$m/generation_config.json"
+want
+again 'a file that is old, but put there anew' 0
+head -c 60000 "$tmp/want.gguf" >"$tmp/b.gguf"
+again 'half a file' 0
+exits 0 'a folder' "$q" convert -q "$tmp/b.gguf" "$tmp/folder"
+sleep 0.1
+exits 0 'the folder again' "$q" convert "$tmp/b.gguf" "$tmp/folder"
+has "$tmp/err" 'of these types: nothing to do' 'says so, too'
+rm "$tmp/folder/config.json"
+exits 0 'a folder that lacks a file' "$q" convert "$tmp/b.gguf" "$tmp/folder"
+ok 'gets it' [ -s "$tmp/folder/config.json" ]
+rm "$tmp/folder/tokenizer.json"
+exits 0 'or its tokenizer' "$q" convert "$tmp/b.gguf" "$tmp/folder"
+ok 'gets that' [ -s "$tmp/folder/tokenizer.json" ]
+
 # logits WHERE OUT [OPTION...]
 logits() {
 	where=$1 out=$2
