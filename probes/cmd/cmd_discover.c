@@ -47,7 +47,7 @@ static bool list_slots(const struct probe_cmd *x, struct err *e)
 					v->last ? "last" : "yes");
 		buf_fini(&w);
 	}
-	good = probe_print_table(&x->o, &t, e);
+	good = probe_print_table(&x->o, &t, NULL, e);
 	table_fini(&t);
 	probe_slots_fini(&s);
 	return good;
@@ -70,7 +70,7 @@ static bool print_slot(const struct probe_cmd *x, struct probe_session *ps,
 				      probe_session_after(ps), &t);
 	else
 		table_init(&t, "where,#lane,before,after");
-	good = probe_print_table(&x->o, &t, e);
+	good = probe_print_table(&x->o, &t, NULL, e);
 	table_fini(&t);
 	return good;
 }

@@ -100,10 +100,6 @@ double probe_quantile(const double *v, size_t n, double q);
 bool probe_lock(const struct kfd_info *info, struct kfd_lock *l,
 		struct err *e);
 
-/* Print a table where the options say. */
-bool probe_print_table(const struct probe_opts *o, const struct table *t,
-		       struct err *e);
-
 /* --------------------------------------------------------- method.c ---- */
 
 /*
@@ -196,8 +192,33 @@ bool probe_measure(const struct probe_plan *plan, struct probe_series **s,
  */
 struct res_interval probe_series_median(const struct probe_series *s);
 
+/* What was measured again, over all rows of a table. */
+struct probe_rejects {
+	unsigned n[PROBE_REJECTS];
+	unsigned empty; /* rows without a value, none of them wrong */
+	bool column;	/* the table's last one has it by row */
+};
+
 /* "12 clock moved, 3 interrupted" appended; nothing if none. */
-void probe_series_rejects(const struct probe_series *s, struct buf *out);
+void probe_rejects_print(const unsigned rejected[PROBE_REJECTS],
+			 struct buf *out);
+/*
+ * Those of `s`, which the row begun last is of, into its last column; `t` NULL:
+ * it has no row.
+ */
+void probe_rejects_add(struct probe_rejects *all, const struct probe_series *s,
+		       struct table *t);
+/* Is what is printed for people, and not for programs? */
+bool probe_is_for_people(const struct probe_opts *o);
+/* A number of bytes: "16 KiB" for people, else 16384. */
+void probe_bytes_cell(const struct probe_opts *o, struct table *t, int col,
+		      uint64_t bytes);
+/*
+ * Print a table where the options say.  Programs get what was rejected by row;
+ * people only the sum, on stderr.  `all` may be NULL.
+ */
+bool probe_print_table(const struct probe_opts *o, const struct table *t,
+		       const struct probe_rejects *all, struct err *e);
 
 /* A cyclic permutation of n numbers: one orbit (Sattolo). */
 void probe_random_cycle(uint32_t *next, uint32_t n, uint64_t seed);

@@ -138,14 +138,86 @@ struct res_interval probe_series_median(const struct probe_series *s)
 	return r;
 }
 
-void probe_series_rejects(const struct probe_series *s, struct buf *out)
+void probe_rejects_print(const unsigned rejected[PROBE_REJECTS],
+			 struct buf *out)
 {
 	bool any = false;
 
 	for (int i = PROBE_PAIR_CLOCK; i < PROBE_REJECTS; i++)
-		if (s->rejected[i]) {
-			buf_printf(out, "%s%u %s", any ? ", " : "",
-				   s->rejected[i], reject_name[i]);
+		if (rejected[i]) {
+			buf_printf(out, "%s%u %s", any ? ", " : "", rejected[i],
+				   reject_name[i]);
 			any = true;
 		}
+}
+
+void probe_rejects_add(struct probe_rejects *all, const struct probe_series *s,
+		       struct table *t)
+{
+	struct buf why = { 0 };
+
+	for (int i = PROBE_PAIR_CLOCK; i < PROBE_REJECTS; i++)
+		all->n[i] += s->rejected[i];
+	all->empty += !s->n && !s->rejected[PROBE_PAIR_VALUE];
+	all->column = true;
+	probe_rejects_print(s->rejected, &why);
+	if (t && why.len)
+		table_cell(t, t->n_cols - 1, "%s", why.data);
+	buf_fini(&why);
+}
+
+bool probe_is_for_people(const struct probe_opts *o)
+{
+	return o->format == TABLE_TEXT || o->format == TABLE_MARKDOWN;
+}
+
+void probe_bytes_cell(const struct probe_opts *o, struct table *t, int col,
+		      uint64_t bytes)
+{
+	struct buf text = { 0 };
+
+	if (probe_is_for_people(o)) {
+		unit_print(&text, (double)bytes, "B");
+		table_cell(t, col, "%s", text.data);
+	} else {
+		table_cell(t, col, "%llu", (unsigned long long)bytes);
+	}
+	buf_fini(&text);
+}
+
+static void say_rejects(const struct probe_rejects *all)
+{
+	struct buf why = { 0 };
+
+	probe_rejects_print(all->n, &why);
+	if (why.len)
+		fprintf(stderr, "t0-probe: measured again: %s (--csv has them "
+			"by row)\n", why.data);
+	if (all->empty)
+		fprintf(stderr, "t0-probe: %u row%s without a value: what else "
+			"runs here left no time to measure; again when it is "
+			"idle\n", all->empty, all->empty == 1 ? "" : "s");
+	buf_fini(&why);
+}
+
+bool probe_print_table(const struct probe_opts *o, const struct table *t,
+		       const struct probe_rejects *all, struct err *e)
+{
+	FILE *out = o->format_out ? fopen(o->format_out, "w") : stdout;
+	struct table shown = *t;
+	bool good;
+
+	if (!out)
+		return err_set(e, ERR_IO, "%s: cannot be written",
+			       o->format_out);
+	if (all && all->column && !o->quiet)
+		say_rejects(all);
+	if (all && all->column && probe_is_for_people(o))
+		shown.n_cols--;
+	good = table_print(&shown, o->format, out, e);
+	if (out != stdout && fclose(out) && good)
+		good = err_set(e, ERR_IO, "cannot be written");
+	if (!good && o->format_out)
+		return err_wrap(e, "%s", o->format_out);
+	return good && stdout_check(e);
 }

@@ -193,20 +193,3 @@ bool probe_lock(const struct kfd_info *info, struct kfd_lock *l, struct err *e)
 
 	return kfd_lock_take(info, &o, l, e);
 }
-
-bool probe_print_table(const struct probe_opts *o, const struct table *t,
-		 struct err *e)
-{
-	FILE *out = o->format_out ? fopen(o->format_out, "w") : stdout;
-	bool good;
-
-	if (!out)
-		return err_set(e, ERR_IO, "%s: cannot be written",
-			       o->format_out);
-	good = table_print(t, o->format, out, e);
-	if (out != stdout && fclose(out) && good)
-		good = err_set(e, ERR_IO, "cannot be written");
-	if (!good && o->format_out)
-		return err_wrap(e, "%s", o->format_out);
-	return good && stdout_check(e);
-}

@@ -53,6 +53,7 @@ struct host_cpu {
 	bool invariant;		/* it runs at one rate in all states */
 	uint64_t cache_bytes[HOST_CACHES_MAX]; /* data, by level; 0 = none */
 	int n_caches;
+	bool virtual_machine;	/* caches are shared with others' */
 	unsigned cpus;		/* that this process may use */
 };
 void host_cpu_read(struct host_cpu *c);
@@ -227,6 +228,7 @@ struct host_session {
 	struct probe_perf perf;
 	struct probe_run run;
 	struct table table;
+	struct probe_rejects rejects; /* of its rows */
 };
 bool host_begin(struct host_session *h, const struct probe_opts *o,
 		const char *verb, const char *columns, struct err *e);

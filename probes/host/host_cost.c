@@ -387,7 +387,6 @@ static void add_row(struct host_costs *c, const struct measure *m)
 	const struct probe_series *s = &m->series;
 	const struct res_interval r = probe_series_median(s);
 	struct table *t = &c->h.table;
-	struct buf why = { 0 };
 
 	table_row(t);
 	table_cell(t, 0, "%s", m->inst->name);
@@ -399,10 +398,7 @@ static void add_row(struct host_costs *c, const struct measure *m)
 		table_cell(t, 5, "%.0f", core_hz(c, s) * 1e-6);
 		compare_published(c, m, r.value);
 	}
-	probe_series_rejects(s, &why);
-	if (why.len)
-		table_cell(t, 9, "%s", why.data);
-	buf_fini(&why);
+	probe_rejects_add(&c->h.rejects, s, t);
 }
 
 static bool report_costs(struct host_costs *c, struct err *e)

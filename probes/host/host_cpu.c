@@ -193,6 +193,7 @@ void host_cpu_read(struct host_cpu *c)
 	read_facts(c, &f);
 	c->arch = host_arch_of(&f, c->why);
 	c->invariant = __get_cpuid(0x80000007, &a, &b, &x, &d) && d >> 8 & 1;
+	c->virtual_machine = __get_cpuid(1, &a, &b, &x, &d) && x >> 31 & 1;
 	c->tsc_hz = measure_tsc();
 	if (!sched_getaffinity(0, sizeof(set), &set))
 		c->cpus = (unsigned)CPU_COUNT(&set);

@@ -270,7 +270,10 @@ static void say_cache(const struct host_cpu *cpu, int level,
 	const double out = latency_at(c, n, 2 * size);
 
 	fprintf(stderr, ", %.2f ns in twice its size: %s\n", out,
-		out > 1.4 * in ? "a step" : "no step");
+		out > 1.4 * in	     ? "a step" :
+		cpu->virtual_machine ? "no step (a virtual machine's share of "
+				       "it may be smaller)" :
+				       "no step");
 }
 
 static void say_steps(struct host_session *h, const struct host_chase *c,
@@ -323,11 +326,10 @@ static bool latency_row(struct host_session *h, const struct point *p,
 {
 	struct table *t = &h->table;
 	const struct chase *c = &p->chase[0];
-	struct buf why = { 0 };
 	bool good = true;
 
 	table_row(t);
-	table_cell(t, 0, "%llu", (unsigned long long)c->bytes);
+	probe_bytes_cell(h->o, t, 0, c->bytes);
 	table_cell(t, 1, "latency");
 	table_cell(t, 2, "1");
 	table_cell(t, 4, "ns");
@@ -338,10 +340,7 @@ static bool latency_row(struct host_session *h, const struct point *p,
 			   probe_series_median(&p->chase[k].series).value);
 		good = store_latency(h, &p->chase[k], !k, e);
 	}
-	probe_series_rejects(&c->series, &why);
-	if (why.len)
-		table_cell(t, 6, "%s", why.data);
-	buf_fini(&why);
+	probe_rejects_add(&h->rejects, &c->series, t);
 	return good;
 }
 

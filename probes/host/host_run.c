@@ -135,7 +135,7 @@ int host_end(struct host_session *h, bool good, int code, struct err *e)
 		good = res_batch_end(h->run.db, e);
 	probe_perf_close(&h->perf);
 	good = probe_run_end(&h->run, o, good, code, e) &&
-	       probe_print_table(o, &h->table, e);
+	       probe_print_table(o, &h->table, &h->rejects, e);
 	table_fini(&h->table);
 	return good ? code : err_exit_code(e);
 }

@@ -165,26 +165,31 @@ static bool read_stream(void *ctx, struct probe_pair *p, struct err *e)
 	return good;
 }
 
-static bool store_stream(struct stream *s, struct probe_series *m,
-			 struct err *e)
+static void stream_row(struct stream *s, const struct probe_series *m)
 {
 	struct table *t = &s->h->table;
-	struct buf why = { 0 };
-	char params[64];
 
-	for (size_t i = 0; i < m->n; i++)
-		m->v[i] = 1e9 / m->v[i]; /* ns per byte to B/s */
 	table_row(t);
-	table_cell(t, 0, "%llu", (unsigned long long)s->bytes);
+	probe_bytes_cell(s->h->o, t, 0, s->bytes);
 	table_cell(t, 1, "%s", kind_name[s->kind]);
 	table_cell(t, 2, "%u", s->threads);
 	if (m->n)
 		table_cell(t, 3, "%.2f", probe_series_median(m).value * 1e-9);
-	probe_series_rejects(m, &why);
-	if (why.len)
-		table_cell(t, 6, "%s", why.data);
-	buf_fini(&why);
 	table_cell(t, 4, "GB/s");
+}
+
+/* What could not be measured is a row only for programs. */
+static bool store_stream(struct stream *s, struct probe_series *m,
+			 struct err *e)
+{
+	const bool row = m->n || !probe_is_for_people(s->h->o);
+	char params[64];
+
+	for (size_t i = 0; i < m->n; i++)
+		m->v[i] = 1e9 / m->v[i]; /* ns per byte to B/s */
+	if (row)
+		stream_row(s, m);
+	probe_rejects_add(&s->h->rejects, m, row ? &s->h->table : NULL);
 	res_params(params, sizeof(params), "bytes:U threads:u",
 		   (uint64_t)s->bytes, s->threads);
 	return host_store(s->h, "memory", kind_name[s->kind], params,

@@ -235,7 +235,7 @@ int probe_dispatch(const struct probe_opts *o, struct err *e)
 	kfd_lock_drop(&lock);
 	kfd_close(d.dev);
 	good = probe_run_end(&r, o, good, good ? 0 : err_exit_code(e), e) &&
-	       probe_print_table(o, &t, e);
+	       probe_print_table(o, &t, NULL, e);
 	table_fini(&t);
 	return good ? EXIT_YES : err_exit_code(e);
 }

@@ -74,6 +74,7 @@ struct micro_device {
 	uint64_t first; /* cycle that the simulator begins with */
 	struct probe_run run;
 	struct table table;
+	struct probe_rejects rejects; /* of its rows */
 	unsigned compared, agreed, wrong;
 };
 

@@ -28,7 +28,6 @@ static void add_row(struct micro_probe *p)
 	const struct probe_series *s = &p->series;
 	const struct res_interval r = probe_series_median(s);
 	struct table *t = &d->table;
-	struct buf why = { 0 };
 
 	table_row(t);
 	table_cell(t, 0, "%s", p->inst->name);
@@ -52,10 +51,7 @@ static void add_row(struct micro_probe *p)
 	table_cell(t, 9, "%s", !p->has_values ? "not compared" :
 			       p->right	      ? "right" :
 						"wrong");
-	probe_series_rejects(s, &why);
-	if (why.len)
-		table_cell(t, 10, "%s", why.data);
-	buf_fini(&why);
+	probe_rejects_add(&d->rejects, s, t);
 	d->wrong += !p->right;
 }
 

@@ -124,7 +124,7 @@ int micro_device_close(struct micro_device *d, bool good, struct err *e)
 	probe_timed_free(d->timed);
 	cost_fini(&d->costs);
 	good = probe_run_end(&d->run, o, good, code, e) &&
-	       probe_print_table(o, &d->table, e);
+	       probe_print_table(o, &d->table, &d->rejects, e);
 	if (good && code)
 		err_set(e, ERR_DEVICE, "%u probes computed something else than "
 			"C", d->wrong);

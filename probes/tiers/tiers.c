@@ -233,7 +233,7 @@ int probe_tiers(const struct probe_opts *o, struct err *e)
 	}
 	kfd_close(t->dev);
 	good = probe_run_end(&r, o, good, code, e) &&
-	       probe_print_table(o, &t->table, e);
+	       probe_print_table(o, &t->table, NULL, e);
 	if (good && o->format == TABLE_TEXT && !o->format_out)
 		printf("%s\n", text.data);
 	if (good && code)

@@ -46,6 +46,21 @@ is "$?" 0 'memory on the host exits 0'
 has "$dir/err" 'L1, ' 'caches are named'
 is "$(awk -F, '$2 == "latency" && $1 == 65536' "$dir/m.csv" | wc -l |
 	tr -d ' ')" 1 'there is a latency of 64 KiB'
+is "$(head -n 1 "$dir/m.csv" | tr -d '\r')" \
+	'bytes,what,threads,value,unit,with_4KiB_pages,rejected' \
+	'programs get what was rejected by row'
+"$probe" memory --device host --samples 6 --max-bytes 131072 --db "$db" \
+	>"$dir/out" 2>"$dir/err"
+is "$?" 0 'memory for people'
+is "$(head -n 1 "$dir/out" | tr -s ' ')" \
+	' bytes what threads value unit with_4KiB_pages' \
+	'of them, what was rejected is kept'
+has "$dir/out" ' 64 KiB  latency ' 'bytes are in units of their size'
+is "$(awk '$3 ~ /read|write|copy/ && $5 == "n/a"' "$dir/out")" '' \
+	'what has no value has no row'
+is "$(awk '/interrupted|not longer/ { print ($1 " " $2 " " $3) }' "$dir/err")" \
+	"$(awk '/measured again/ { print ($1 " " $2 " " $3) }' "$dir/err")" \
+	'all that was rejected is one line'
 "$probe" memory --device host --max-bytes 100 --db "$db" >"$dir/out" \
 	2>"$dir/err"
 is "$?" 2 'too small a working set is refused'

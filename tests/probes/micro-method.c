@@ -3,7 +3,9 @@
  * their counter wraps, their loops compute the wrong thing.
  */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "probes/common/common.h"
 #include "tests/tap.h"
@@ -120,7 +122,7 @@ static void test_machines(void)
 	   "clock jumps: they leave no trace");
 	is_u64(s.rejected[PROBE_PAIR_CLOCK], m.reads / 3,
 	       "clock jumps: each was counted");
-	probe_series_rejects(&s, &why);
+	probe_rejects_print(s.rejected, &why);
 	has_str(why.data, "16 clock moved", "clock jumps: and is told of");
 	buf_reset(&why);
 
@@ -140,7 +142,7 @@ static void test_machines(void)
 	run(&s, &m);
 	is_u64(s.n, 6, "a wrong final value ends the series");
 	ok(s.gave_up && s.rejected[PROBE_PAIR_VALUE] == 1, "at once");
-	probe_series_rejects(&s, &why);
+	probe_rejects_print(s.rejected, &why);
 	has_str(why.data, "1 wrong final value", "and is told of");
 	buf_fini(&why);
 }
@@ -204,6 +206,55 @@ static void test_order(void)
 	ok(same > 3 && same < 17, "now one first, now the other");
 }
 
+/* What a table is in a form, with a row of 64 KiB that was cut 178 times. */
+static void print_as(enum table_format format, struct buf *out)
+{
+	char path[] = "/tmp/t0-method-XXXXXX";
+	const int fd = mkstemp(path);
+	const struct probe_opts o = { .format = format,
+				      .format_out = path,
+				      .quiet = true };
+	const struct probe_series s = {
+		.rejected = { [PROBE_PAIR_CUT] = 178, [PROBE_PAIR_ORDER] = 2 }
+	};
+	struct probe_rejects all = { 0 };
+	struct table t;
+	struct err e = { 0 };
+
+	ok(fd >= 0 && !close(fd), "a file");
+	table_init(&t, "#bytes,what,rejected");
+	table_row(&t);
+	probe_bytes_cell(&o, &t, 0, 65536);
+	table_cell(&t, 1, "read");
+	probe_rejects_add(&all, &s, &t);
+	probe_rejects_add(&all, &s, NULL);
+	is_u64(all.n[PROBE_PAIR_CUT], 356, "all that was cut is counted");
+	is_u64(all.empty, 2, "and what has no value");
+	ok(probe_print_table(&o, &t, &all, &e) &&
+		   file_read(path, 4096, out, &e),
+	   "a table: %s", e.msg);
+	buf_addc(out, 0);
+	table_fini(&t);
+	unlink(path);
+}
+
+static void test_forms(void)
+{
+	struct buf out = { 0 };
+
+	print_as(TABLE_CSV, &out);
+	is_str(out.data,
+	       "bytes,what,rejected\r\n"
+	       "65536,read,\"178 interrupted, 2 longer loop was not longer\""
+	       "\r\n",
+	       "programs are told why, by row");
+	buf_reset(&out);
+	print_as(TABLE_TEXT, &out);
+	is_str(out.data, " bytes  what\n64 KiB  read\n",
+	       "people are not, and read bytes in a unit of their size");
+	buf_fini(&out);
+}
+
 static void test_cycle(void)
 {
 	enum { N = 1000 };
@@ -230,6 +281,7 @@ int main(void)
 	test_machines();
 	test_noise();
 	test_order();
+	test_forms();
 	test_cycle();
 	return plan_done();
 }
