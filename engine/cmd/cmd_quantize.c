@@ -3,14 +3,17 @@
  *
  * And what it costs.
  */
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "engine/cmd/cmd_quantize.h"
+#include "results/stats/stats.h"
 
-/* Tokens that are compared where no text is given, and decoded for speed. */
-enum { COMPARED = 129, WARM = 4, TIMED = 16, MOST_TIMED = 512 };
+/*
+ * Tokens that are compared where no text is given; of speed, what is decoded
+ * first, how often it is measured, and how deep.
+ */
+enum { COMPARED = 129, WARM = 4, SAMPLES = 6, POSITIONS = 512 };
 /* A rate of less time than this says more of the clock than of the model. */
 static const uint64_t least_timed_ns = 50000000;
 
@@ -52,45 +55,83 @@ bool qwen_quality_text(const struct qwen_cmd *c, const struct qwen_session *s,
 				      "predicts nothing; wanted at least 2");
 }
 
-/* Tokens per second of greedy decoding; NAN: too short to say. */
-static bool decode_rate(const struct qwen_cmd *c, const struct qwen_session *s,
-		  double *out, struct err *e)
-{
-	struct qwen_token t = { .id = 0, .best = true };
-	struct qwen_state *st;
-	const uint32_t positions = s->model.config.max_positions;
-	const int most = positions < WARM + MOST_TIMED ?
-				 (int)positions - WARM : MOST_TIMED;
-	uint64_t from = 0, took = 0;
-	bool ok = true;
-	int n = 0;
+/* ---- speed ---- */
 
-	if (!qwen_cmd_state(c, s, 1, (uint32_t)(WARM + most), &st, e))
-		return false;
-	for (int i = 0; ok && n < most &&
-			(n < TIMED || took < least_timed_ns); i++) {
-		if (i == WARM)
-			from = time_mono_ns();
-		ok = qwen_forward(st, &t, 1, e);
-		t.id = ok ? qwen_argmax(st, 0) : 0;
-		n = i < WARM ? 0 : i - WARM + 1;
-		took = n ? time_mono_ns() - from : 0;
-	}
-	*out = took >= least_timed_ns ? n / ((double)took * 1e-9) : NAN;
-	qwen_state_free(st);
+struct decoding {
+	struct qwen_state *st;
+	uint32_t last; /* token */
+	double rate[SAMPLES];
+};
+
+static bool decode_one(struct decoding *d, struct err *e)
+{
+	struct qwen_token t = { .id = d->last, .best = true };
+	const bool ok = qwen_forward(d->st, &t, 1, e);
+
+	d->last = ok ? qwen_argmax(d->st, 0) : 0;
 	return ok;
 }
 
-static void add_line(struct table *t, const struct qwen_model *m, double rate,
-		 double perplexity, const struct qwen_quality *q)
+/* Greedy tokens, at the start again where the cache is full. */
+static bool decode_sample(struct decoding *d, uint32_t positions, double *rate,
+			  struct err *e)
+{
+	const uint64_t from = time_mono_ns();
+	uint64_t took = 0;
+	bool ok = true;
+	int n = 0;
+
+	qwen_state_truncate(d->st, 0, 0);
+	for (; ok && took < least_timed_ns; n++) {
+		if (qwen_state_length(d->st, 0) == positions)
+			qwen_state_truncate(d->st, 0, 0);
+		ok = decode_one(d, e);
+		took = time_mono_ns() - from;
+	}
+	*rate = n / ((double)took * 1e-9);
+	return ok;
+}
+
+/* Both models by turns, so that what the machine does meanwhile is in both. */
+static bool decode_rates(const struct qwen_cmd *c,
+			 const struct qwen_session *const s[2],
+			 struct res_interval rate[2], struct err *e)
+{
+	const uint32_t most = s[0]->model.config.max_positions,
+		       positions = most < POSITIONS ? most : POSITIONS;
+	struct decoding d[2] = { { .st = NULL }, { .st = NULL } };
+	bool ok = true;
+
+	for (int k = 0; ok && k < 2; k++) {
+		ok = qwen_cmd_state(c, s[k], 1, positions, &d[k].st, e);
+		for (uint32_t i = 0; ok && i < WARM && i < positions; i++)
+			ok = decode_one(&d[k], e);
+	}
+	for (int i = 0; ok && i < 2 * SAMPLES; i++)
+		ok = decode_sample(&d[i % 2], positions, &d[i % 2].rate[i / 2],
+				   e);
+	for (int k = 0; k < 2; k++) {
+		rate[k] = res_median(d[k].rate, SAMPLES);
+		qwen_state_free(d[k].st);
+	}
+	return ok;
+}
+
+/* ---- the table ---- */
+
+static void add_line(struct table *t, const struct qwen_model *m,
+		     const struct res_interval *rate, double perplexity,
+		     const struct qwen_quality *q)
 {
 	table_row(t);
 	table_cell(t, 0, "%s", qwen_weights_name(m->layer[0].q.type));
 	table_cell(t, 1, "%llu", (unsigned long long)m->token_bytes);
 	table_cell(t, 2, "B");
-	if (isfinite(rate))
-		table_cell(t, 3, "%.4g", rate);
+	table_cell(t, 3, "%.4g", rate->value);
 	table_cell(t, 4, "%.6g", perplexity);
+	table_cell(t, 9, "%.4g", rate->lo);
+	table_cell(t, 10, "%.4g", rate->hi);
+	table_cell(t, 11, "%llu", (unsigned long long)m->tensors.total_bytes);
 	if (!q)
 		return;
 	table_cell(t, 5, "%.6g", q->kl);
@@ -160,22 +201,24 @@ static bool compare_models(const struct qwen_cmd *c, const char *out,
 	struct qwen_session a, b = { 0 };
 	struct qwen_ids ids = { 0 };
 	struct qwen_quality q;
-	double fast_a, fast_b;
+	struct res_interval rate[2];
 	struct table t;
 
 	of_out.model = out;
 	if (!qwen_session_open(&a, c, QWEN_WORDS_IF_THERE, e))
 		return false;
 	table_init(&t, "weights,~bytes_per_token,unit,#decode_tokens_per_s,"
-		       "#perplexity,#mean_kl,#worst_kl,#same_best,#tokens");
+		       "#perplexity,#mean_kl,#worst_kl,#same_best,#tokens,"
+		       "#decode_lo,#decode_hi,~bytes");
 	bool ok = qwen_session_open(&b, &of_out, QWEN_WORDS_NO, e) &&
-		  qwen_quality_text(c, &a, &ids, e) && decode_rate(c, &a, &fast_a, e) &&
-		  decode_rate(c, &b, &fast_b, e) &&
+		  qwen_quality_text(c, &a, &ids, e) &&
+		  decode_rates(c, (const struct qwen_session *[]){ &a, &b },
+			       rate, e) &&
 		  qwen_quality(&a.model, &b.model, ids.v, (uint32_t)ids.n,
 			       c->stop, &q, e);
 	if (ok) {
-		add_line(&t, &a.model, fast_a, q.perplexity_a, NULL);
-		add_line(&t, &b.model, fast_b, q.perplexity_b, &q);
+		add_line(&t, &a.model, &rate[0], q.perplexity_a, NULL);
+		add_line(&t, &b.model, &rate[1], q.perplexity_b, &q);
 		ok = store_models(c, &a.model, &b.model, &ids, &q, e) &&
 		     cmd_table(&c->cmd, &t, e);
 	}
