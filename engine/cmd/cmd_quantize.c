@@ -18,7 +18,7 @@ enum { COMPARED = 129, WARM = 4, SAMPLES = 6, POSITIONS = 512 };
 static const uint64_t least_timed_ns = 50000000;
 
 static bool write_quantized(const struct qwen_cmd *c, enum qwen_weights to,
-		    const char *out, struct err *e)
+			    const char *out, struct err *e)
 {
 	struct qwen_cmd as = *c;
 	struct qwen_session s;
@@ -51,7 +51,8 @@ bool qwen_quality_text(const struct qwen_cmd *c, const struct qwen_session *s,
 				      s->model.config.max_positions;
 	if (ids->n > most)
 		ids->n = most;
-	return ids->n >= 2 || err_set(e, ERR_USAGE, "a text of one token "
+	return ids->n >= 2 || err_set(e, ERR_USAGE,
+				      "a text of one token "
 				      "predicts nothing; wanted at least 2");
 }
 
@@ -152,8 +153,8 @@ bool qwen_quality_store(struct res_record *r, const char *name,
 	res_params(params, sizeof(params), "weights:s",
 		   qwen_weights_name(type));
 	return res_record_case(r, "quantize", name, params, e) &&
-	       res_record_exact(r, "bytes_per_token", "B",
-				(double)token_bytes, RES_LOWER, e) &&
+	       res_record_exact(r, "bytes_per_token", "B", (double)token_bytes,
+				RES_LOWER, e) &&
 	       res_record_exact(r, "perplexity", "1", perplexity, RES_LOWER,
 				e) &&
 	       res_record_exact(r, "mean_kl", "1", kl, RES_LOWER, e) &&
@@ -238,10 +239,13 @@ bool qwen_cmd_quantize(struct cmd *r, struct err *e)
 	if (c->frontier)
 		return qwen_frontier(c, e);
 	if (r->argc != 2)
-		return err_set(e, ERR_USAGE, "quantize: %d arguments; wanted "
-			       "FROM INTO", r->argc);
+		return err_set(e, ERR_USAGE,
+			       "quantize: %d arguments; wanted "
+			       "FROM INTO",
+			       r->argc);
 	if (!c->to)
-		return err_set(e, ERR_USAGE, "quantize: no --to; wanted --to "
+		return err_set(e, ERR_USAGE,
+			       "quantize: no --to; wanted --to "
 			       "int8 or int4, or --frontier");
 	if (!qwen_weights_parse(c->to, &to, e))
 		return false;
