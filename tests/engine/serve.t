@@ -7,10 +7,11 @@ m=$tmp/model
 exits 0 'a tiny model is made' scripts/make-model "$m"
 
 start() {
+	rm -f "$tmp/said" # of the one before
 	"$q" serve -m "$m" --port 0 --threads 1 "$@" >"$tmp/said" 2>"$tmp/log" &
 	server=$!
 	for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
-		grep -q listening "$tmp/said" && break
+		grep -qs listening "$tmp/said" && break
 		sleep 0.5
 	done
 	url=$(sed 's/.* //' "$tmp/said")
