@@ -5,9 +5,9 @@
  * repeated by every thread rather than shared.  Rows of weights are dealt out
  * dynamically, so that nobody waits for a thread whose memory is slower at the
  * moment; the thread that completes the rows of a key-value head attends with
- * it, where that has one run of positions.  Where there are more, runs are dealt
- * out, too, behind a barrier of their own: the fifth of a layer.  A run's sums
- * do not depend on who makes them, and are put together in order.
+ * it, where that has one run of positions.  Where there are more, runs are
+ * dealt out, too, behind a barrier of their own: the fifth of a layer.  A run's
+ * sums do not depend on who makes them, and are put together in order.
  */
 #include <math.h>
 #include <string.h>
@@ -30,6 +30,20 @@ static bool is_deep(const struct cpu *s)
 	return s->item[s->p->n] > s->p->n * s->m->config.kv_heads;
 }
 
+/*
+ * Rows of a cache that are to come: a page of memory of their own, which the
+ * hardware's prefetcher does not foresee.
+ */
+static void fetch_rows(const struct qwen_cache *c, const struct qwen_place *p,
+		       uint32_t from, uint32_t n)
+{
+	const struct qwen_matrix m = qwen_cache_rows(c, p, from, n);
+	const size_t bytes = qwen_matrix_bytes(&m);
+
+	for (size_t i = 0; i < bytes; i += 64)
+		__builtin_prefetch((const char *)m.data + i);
+}
+
 /* What one run of positions adds to the query heads of a key-value head. */
 static void attend_run(struct worker *w, uint32_t layer, uint32_t n,
 		       uint32_t kv, uint32_t run)
@@ -49,8 +63,11 @@ static void attend_run(struct worker *w, uint32_t layer, uint32_t n,
 	struct qwen_matrix m;
 	for (uint32_t i = 0; i < some; i += m.rows) {
 		m = qwen_cache_rows(&s->cache, &p, from + i, some - i);
-		k->scores(&m, s->q + ((size_t)n * c->heads + kv * per) * d,
-			  per, w->score + i, QWEN_RUN);
+		if (i + m.rows < some)
+			fetch_rows(&s->cache, &p, from + i + m.rows,
+				   some - i - m.rows);
+		k->scores(&m, s->q + ((size_t)n * c->heads + kv * per) * d, per,
+			  w->score + i, QWEN_RUN);
 	}
 	for (uint32_t h = 0; h < per; h++) {
 		float *score = w->score + h * QWEN_RUN;
@@ -64,6 +81,9 @@ static void attend_run(struct worker *w, uint32_t layer, uint32_t n,
 	p.part = QWEN_VALUES;
 	for (uint32_t i = 0; i < some; i += m.rows) {
 		m = qwen_cache_rows(&s->cache, &p, from + i, some - i);
+		if (i + m.rows < some)
+			fetch_rows(&s->cache, &p, from + i + m.rows,
+				   some - i - m.rows);
 		k->mix(&m, w->score + i, QWEN_RUN, per, sums);
 	}
 }

@@ -35,75 +35,89 @@
 		vf s[2][TOKENS][SUMS]; \
 		uint32_t c = 0; \
 \
-		for (int r = 0; r < nr; r++) /* and no more: it costs time */ \
-			for (int t = 0; t < nt; t++) \
-				for (int i = 0; i < SUMS; i++) \
+		UNROLL for (int r = 0; r < nr; r++) \
+			UNROLL for (int t = 0; t < nt; t++) \
+				UNROLL for (int i = 0; i < SUMS; i++) \
 					s[r][t][i] = splat(0); \
 \
 		for (; c + step <= n; c += step) \
-			for (int r = 0; r < nr; r++) { \
-				const elem *p = w + r * apart + c; \
-				for (uint32_t i = 0; i < step; i += LANES) { \
+			UNROLL for (uint32_t i = 0; i < step; i += LANES) \
+			{ \
+				vf v[2]; \
+				UNROLL for (int r = 0; r < nr; r++) \
+				{ \
+					const elem *p = w + r * apart + c + i; \
 					if (i % line == 0) \
-						prefetch_line(p + i); \
-					vf v = load_##type(p + i); \
-					for (int t = 0; t < nt; t++) { \
-						vf *to = &s[r][t] \
-							   [i / LANES % SUMS]; \
-						*to = fma_(v, \
-							   load(x + c + i + \
-								t * ldx), \
-							   *to); \
-					} \
+						prefetch_line(p); \
+					v[r] = load_##type(p); \
+				} \
+				const uint32_t k = i / LANES % SUMS; \
+				UNROLL for (int t = 0; t < nt; t++) \
+				{ \
+					vf z = load(x + c + i + t * ldx); \
+					UNROLL for (int r = 0; r < nr; r++) \
+						s[r][t][k] = fma_(v[r], z, \
+								  s[r][t][k]); \
 				} \
 			} \
 		for (; c + LANES <= n; c += LANES) \
-			for (int r = 0; r < nr; r++) { \
+			UNROLL for (int r = 0; r < nr; r++) \
+			{ \
 				vf v = load_##type(w + r * apart + c); \
-				for (int t = 0; t < nt; t++) \
+				UNROLL for (int t = 0; t < nt; t++) \
 					s[r][t][0] = \
 						fma_(v, load(x + t * ldx + c), \
 						     s[r][t][0]); \
 			} \
-		for (int r = 0; r < nr; r++) \
-			for (int t = 0; t < nt; t++) { \
-				float *to = y + t * ldy + r * next; \
-				float v = sum_lanes(s[r][t][0] + s[r][t][1]); \
-				for (uint32_t k = c; k < n; k++) \
-					v += one(w[r * apart + k]) * \
-					     x[t * ldx + k]; \
-				*to = add ? *to + v : v; \
-			} \
+		UNROLL for (int r = 0; r < nr; r++) \
+			UNROLL for (int t = 0; t < nt; t++) \
+		{ \
+			float *to = y + t * ldy + r * next; \
+			float v = sum_lanes(s[r][t][0] + s[r][t][1]); \
+			for (uint32_t k = c; k < n; k++) \
+				v += one(w[r * apart + k]) * x[t * ldx + k]; \
+			*to = add ? *to + v : v; \
+		} \
+	} \
+\
+	static inline void pair_##type( \
+		const struct qwen_matrix *m, struct pair p, const float *x, \
+		size_t ldx, float *y, size_t ldy, bool add, uint32_t nt) \
+	{ \
+		const elem *w = \
+			(const elem *)m->data + (size_t)p.row * m->cols; \
+		const size_t apart = (size_t)p.apart * m->cols; \
+		float *to = y + p.row; \
+\
+		if (p.apart && nt == TOKENS) \
+			rows_##type(w, apart, m->cols, x, ldx, to, ldy, \
+				    p.apart, add, 2, TOKENS); \
+		else if (p.apart) \
+			rows_##type(w, apart, m->cols, x, ldx, to, ldy, \
+				    p.apart, add, 2, 1); \
+		else \
+			for (uint32_t t = 0; t < nt; t++) \
+				rows_##type(w, 0, m->cols, x + t * ldx, ldx, \
+					    to + t * ldy, ldy, 0, add, 1, 1); \
 	} \
 \
 	static void product_##type(const struct qwen_matrix *m, uint32_t r0, \
 				   uint32_t r1, const float *x, size_t ldx, \
 				   uint32_t n, float *y, size_t ldy, bool add) \
 	{ \
+		struct pair pair[PAIRS_TOGETHER]; \
 		struct pairs p; \
+		uint32_t some; \
 \
 		pairs_init(&p, r0, r1, m->cols * sizeof(elem)); \
-		while (pairs_next(&p)) { \
-			const elem *w = (const elem *)m->data + \
-					(size_t)p.row * m->cols; \
-			size_t apart = (size_t)p.apart * m->cols; \
-			uint32_t t = 0; \
-			float *to = y + p.row; \
-			if (!p.apart) \
-				for (; t < n; t++) \
-					rows_##type(w, 0, m->cols, \
-						    x + t * ldx, ldx, \
-						    to + t * ldy, ldy, 0, add, \
-						    1, 1); \
-			for (; t + TOKENS <= n; t += TOKENS) \
-				rows_##type(w, apart, m->cols, x + t * ldx, \
-					    ldx, to + t * ldy, ldy, p.apart, \
-					    add, 2, TOKENS); \
-			for (; t < n; t++) \
-				rows_##type(w, apart, m->cols, x + t * ldx, \
-					    ldx, to + t * ldy, ldy, p.apart, \
-					    add, 2, 1); \
-		} \
+		while ((some = pairs_some(&p, pair))) \
+			for (uint32_t t = 0, nt; t < n; t += nt) { \
+				nt = n - t < TOKENS ? 1 : TOKENS; \
+				for (uint32_t i = 0; i < some; i++) \
+					pair_##type(m, pair[i], x + t * ldx, \
+						    ldx, y + t * ldy, ldy, \
+						    add, nt); \
+			} \
 	}
 
 ROW(f32, float, f32_one)

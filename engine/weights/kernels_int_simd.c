@@ -121,41 +121,57 @@ void LEVEL(qwen_unpack_)(const struct qwen_matrix *w, uint32_t row,
 
 #if LANES >= 8
 /*
- * What a row sums up: of every group, scales times the sum of products; and
- * scales times the sum of the activations, which is what an offset of the
- * weights adds up to.
+ * A row sums up, of every group, scales times the sum of products; and scales
+ * times the sum of the activations, which is what an offset of the weights adds
+ * up to.
  */
-struct sums {
-	vf dot, offset;
-};
-
 /* LANES * 4 bytes of weights: groups of INT4 or INT8. */
 #define STEP(four) (LANES * 4 / ((four) ? QWEN_GROUP / 2 : QWEN_GROUP))
 
-/*
- * Sums of 4 or, of INT4, 8 products side by side of these bytes at p and the
- * activations at q; those of INT4's second halves lie 64 behind.
- */
+/* Tokens side by side: as many as the registers hold. */
+#if LANES == 16
+#define TOKENS 4
+typedef __m512i bytes;
+#else
+#define TOKENS 2
+typedef __m256i bytes;
+#endif
+
+/* Weights as the instruction takes them; of INT4 both halves. */
+struct weights {
+	bytes u[2];
+};
+
 #if LANES == 16
 /*
  * The instruction multiplies unsigned by signed bytes: INT8 weights get
  * OFFSET8 added.
  */
 #define OFFSET8 128
-static inline TARGET vi dot_group(const uint8_t *p, const int8_t *q, bool four)
+static inline TARGET struct weights load_weights(const uint8_t *p, bool four)
 {
 	const __m512i low = _mm512_set1_epi8(15), flip = _mm512_set1_epi8(-128);
-	const __m512i zero = _mm512_setzero_si512();
-	__m512i u = _mm512_loadu_si512(p), q0 = _mm512_loadu_si512(q);
+	const __m512i u = _mm512_loadu_si512(p);
 
 	if (!four)
-		return (vi)_mm512_dpbusd_epi32(zero, _mm512_xor_si512(u, flip),
-					       q0);
-	u = _mm512_dpbusd_epi32(
-		_mm512_dpbusd_epi32(zero, _mm512_and_si512(u, low), q0),
-		_mm512_and_si512((__m512i)((vu)u >> 4), low),
-		_mm512_loadu_si512(q + 64));
-	return (vi)u;
+		return (struct weights){ { _mm512_xor_si512(u, flip) } };
+	return (struct weights){ { _mm512_and_si512(u, low),
+				   _mm512_and_si512((__m512i)((vu)u >> 4),
+						    low) } };
+}
+
+/*
+ * Sums of 4 or, of INT4, 8 products side by side of these weights and the
+ * activations at q; those of INT4's second halves lie 64 behind.
+ */
+static inline TARGET vi dot_group(struct weights w, const int8_t *q, bool four)
+{
+	const __m512i sum = _mm512_dpbusd_epi32(_mm512_setzero_si512(), w.u[0],
+						_mm512_loadu_si512(q));
+
+	if (!four)
+		return (vi)sum;
+	return (vi)_mm512_dpbusd_epi32(sum, w.u[1], _mm512_loadu_si512(q + 64));
 }
 #else
 /*
@@ -163,21 +179,30 @@ static inline TARGET vi dot_group(const uint8_t *p, const int8_t *q, bool four)
  * pairs are exact in 16 bits: 2 * 128 * 127 fits, or 4 * 15 * 127.
  */
 #define OFFSET8 0
-static inline TARGET vi dot_group(const uint8_t *p, const int8_t *q, bool four)
+static inline TARGET struct weights load_weights(const uint8_t *p, bool four)
 {
-	const __m256i ones = _mm256_set1_epi16(1), low = _mm256_set1_epi8(15);
-	__m256i u = _mm256_loadu_si256((const void *)p);
-	__m256i q0 = _mm256_loadu_si256((const void *)q), q1;
+	const __m256i low = _mm256_set1_epi8(15);
+	const __m256i u = _mm256_loadu_si256((const void *)p);
 
 	if (!four)
-		return (vi)_mm256_madd_epi16(
-			_mm256_maddubs_epi16(_mm256_sign_epi8(u, u),
-					     _mm256_sign_epi8(q0, u)),
-			ones);
+		return (struct weights){ { _mm256_sign_epi8(u, u), u } };
+	return (struct weights){ { _mm256_and_si256(u, low),
+				   _mm256_and_si256(_mm256_srli_epi16(u, 4),
+						    low) } };
+}
+
+static inline TARGET vi dot_group(struct weights w, const int8_t *q, bool four)
+{
+	const __m256i ones = _mm256_set1_epi16(1);
+	__m256i q0 = _mm256_loadu_si256((const void *)q), q1;
+
+	if (!four) {
+		q0 = _mm256_maddubs_epi16(w.u[0], _mm256_sign_epi8(q0, w.u[1]));
+		return (vi)_mm256_madd_epi16(q0, ones);
+	}
 	q1 = _mm256_loadu_si256((const void *)(q + 64));
-	q0 = _mm256_maddubs_epi16(_mm256_and_si256(u, low), q0);
-	u = _mm256_and_si256(_mm256_srli_epi16(u, 4), low);
-	q1 = _mm256_maddubs_epi16(u, q1);
+	q0 = _mm256_maddubs_epi16(w.u[0], q0);
+	q1 = _mm256_maddubs_epi16(w.u[1], q1);
 	return (vi)_mm256_madd_epi16(_mm256_add_epi16(q0, q1), ones);
 }
 #endif
@@ -200,48 +225,64 @@ static inline TARGET vf spread_factors(vf f, int i, bool four)
 #endif
 }
 
-/* One row, or two: its weights and scales from some group on. */
+/* A row's weights and scales from some group on. */
 struct place {
 	const uint8_t *w;
 	const uint16_t *scale;
 };
 
 /*
- * LANES groups of both rows, from group g of the activations on.  `two` and
- * `four` are constants where it is inlined.
+ * Of LANES groups of nr rows and nt tokens, from group g of the activations on:
+ * what offsets add, and products.  nr, nt and `four` are constants where it is
+ * inlined.
  */
-static inline TARGET void add_groups(struct place a, struct place b,
-				     const struct qwen_quants *x, size_t g,
-				     struct sums *sa, struct sums *sb, bool two,
-				     bool four)
+static inline TARGET void add_offsets(const struct place *p,
+				      const struct qwen_quants *x, size_t g,
+				      vf s[2][TOKENS], int nr, int nt)
 {
-	vf d = load(x->d + g), sum = load(x->sum + g);
-	vf fa = load_f16(a.scale), fb = two ? load_f16(b.scale) : fa;
-
-	if (four || OFFSET8) {
-		sa->offset = fma_(fa, sum, sa->offset);
-		sb->offset = fma_(fb, sum, sb->offset);
+	UNROLL for (int r = 0; r < nr; r++)
+	{
+		const vf scale = load_f16(p[r].scale);
+		UNROLL for (int t = 0; t < nt; t++)
+			s[r][t] = fma_(scale, load(x[t].sum + g), s[r][t]);
 	}
-	fa *= d;
-	fb *= d;
-	const int8_t *half = (four ? x->half : x->q) + g * QWEN_GROUP;
-#pragma GCC unroll 8
-	for (int i = 0; i < LANES; i += STEP(four)) {
-		size_t at = (size_t)i * (four ? QWEN_GROUP / 2 : QWEN_GROUP);
-		const int8_t *q = four ? half + i / 4 * 128 + i % 4 * 16 :
-					 half + i * QWEN_GROUP;
-		if (at % 64 == 0)
-			prefetch_line(a.w + at);
-		vi dot = dot_group(a.w + at, q, four);
-		sa->dot = fma_(spread_factors(fa, i, four),
-			       __builtin_convertvector(dot, vf), sa->dot);
-		if (!two)
-			continue;
-		if (at % 64 == 0)
-			prefetch_line(b.w + at);
-		dot = dot_group(b.w + at, q, four);
-		sb->dot = fma_(spread_factors(fb, i, four),
-			       __builtin_convertvector(dot, vf), sb->dot);
+}
+
+static inline TARGET void add_products(const struct place *p,
+				       const struct qwen_quants *x, size_t g,
+				       vf s[2][TOKENS], int nr, int nt,
+				       bool four)
+{
+	vf f[2][TOKENS];
+
+	UNROLL for (int r = 0; r < nr; r++)
+	{
+		const vf scale = load_f16(p[r].scale);
+		UNROLL for (int t = 0; t < nt; t++)
+			f[r][t] = scale * load(x[t].d + g);
+	}
+	UNROLL for (int i = 0; i < LANES; i += STEP(four))
+	{
+		const size_t at =
+			(size_t)i * (four ? QWEN_GROUP / 2 : QWEN_GROUP);
+		const size_t from =
+			g * QWEN_GROUP +
+			(four ? i / 4 * 128 + i % 4 * 16 : i * QWEN_GROUP);
+		UNROLL for (int r = 0; r < nr; r++)
+		{
+			if (at % 64 == 0)
+				prefetch_line(p[r].w + at);
+			const struct weights w =
+				load_weights(p[r].w + at, four);
+			UNROLL for (int t = 0; t < nt; t++)
+			{
+				const int8_t *q = four ? x[t].half : x[t].q;
+				const vi dot = dot_group(w, q + from, four);
+				s[r][t] = fma_(spread_factors(f[r][t], i, four),
+					       __builtin_convertvector(dot, vf),
+					       s[r][t]);
+			}
+		}
 	}
 }
 
@@ -261,40 +302,53 @@ static inline TARGET struct place rest_of(struct place p, struct rest *to,
 }
 
 /*
+ * nr rows, and nt tokens whose results lie ldy apart.
+ *
  * Nothing here may be written in parts and read as a whole: such a load waits
  * for all before it, so that no row would begin before the last one's end.
  */
 static inline TARGET void dot_rows(struct place a, struct place b, size_t n,
 				   const struct qwen_quants *x, float *ya,
-				   float *yb, bool add, bool two, bool four)
+				   float *yb, size_t ldy, bool add, int nr,
+				   int nt, bool four)
 {
 	const float offset = four ? 8 : OFFSET8;
-	struct sums sa = { { 0 }, { 0 } }, sb = sa;
+	struct place p[2] = { a, b };
+	vf dot[2][TOKENS], off[2][TOKENS];
 	size_t g = 0;
 
+	UNROLL for (int r = 0; r < nr; r++) UNROLL for (int t = 0; t < nt; t++)
+		dot[r][t] = off[r][t] = splat(0);
 	for (; g + LANES <= n; g += LANES) {
-		if (g % 32 == 0) {
-			prefetch_line(a.scale);
-			prefetch_line(b.scale);
+		UNROLL for (int r = 0; r < nr; r++) if (g % 32 == 0)
+			prefetch_line(p[r].scale);
+		add_products(p, x, g, dot, nr, nt, four);
+		UNROLL for (int r = 0; r < nr; r++)
+		{
+			p[r].w += LANES * (four ? QWEN_GROUP / 2 : QWEN_GROUP);
+			p[r].scale += LANES;
 		}
-		add_groups(a, b, x, g, &sa, &sb, two, four);
-		a.w += LANES * (four ? QWEN_GROUP / 2 : QWEN_GROUP);
-		b.w += LANES * (four ? QWEN_GROUP / 2 : QWEN_GROUP);
-		a.scale += LANES;
-		b.scale += LANES;
 	}
 	if (g < n) {
-		struct rest ra, rb;
-		a = rest_of(a, &ra, n - g, four);
-		b = two ? rest_of(b, &rb, n - g, four) : a;
-		add_groups(a, b, x, g, &sa, &sb, two, four);
+		struct rest rest[2];
+		UNROLL for (int r = 0; r < nr; r++)
+			p[r] = rest_of(p[r], &rest[r], n - g, four);
+		add_products(p, x, g, dot, nr, nt, four);
+		if (offset != 0)
+			add_offsets(p, x, g, off, nr, nt);
 	}
-	float v = sum_lanes(sa.dot - offset * sa.offset);
-	*ya = add ? *ya + v : v;
-	if (!two)
-		return;
-	v = sum_lanes(sb.dot - offset * sb.offset);
-	*yb = add ? *yb + v : v;
+	p[0] = a;
+	p[1] = b;
+	for (g = 0; offset != 0 && g + LANES <= n; g += LANES) {
+		add_offsets(p, x, g, off, nr, nt);
+		UNROLL for (int r = 0; r < nr; r++) p[r].scale += LANES;
+	}
+	UNROLL for (int r = 0; r < nr; r++) UNROLL for (int t = 0; t < nt; t++)
+	{
+		float *y = (r ? yb : ya) + t * ldy;
+		float v = sum_lanes(dot[r][t] - offset * off[r][t]);
+		*y = add ? *y + v : v;
+	}
 }
 #else
 struct place {
@@ -321,19 +375,48 @@ static inline float dot_row(struct place p, size_t n,
 	return v;
 }
 
+#define TOKENS 1
 static inline void dot_rows(struct place a, struct place b, size_t n,
 			    const struct qwen_quants *x, float *ya, float *yb,
-			    bool add, bool two, bool four)
+			    size_t ldy, bool add, int nr, int nt, bool four)
 {
 	float v = dot_row(a, n, x, four);
 
+	(void)ldy;
+	(void)nt;
 	*ya = add ? *ya + v : v;
-	if (!two)
+	if (nr == 1)
 		return;
 	v = dot_row(b, n, x, four);
 	*yb = add ? *yb + v : v;
 }
 #endif
+
+static inline TARGET void multiply_pair(const struct qwen_matrix *m,
+					struct pair p,
+					const struct qwen_quants *x,
+					uint32_t nt, float *y, size_t ldy,
+					bool add, bool four)
+{
+	const size_t groups = m->cols / QWEN_GROUP;
+	const size_t row_bytes = four ? m->cols / 2 : m->cols;
+	const struct place a = { (const uint8_t *)m->data + p.row * row_bytes,
+				 m->scale + p.row * groups };
+	const struct place b = { a.w + p.apart * row_bytes,
+				 a.scale + p.apart * groups };
+	float *to = y + p.row;
+
+	if (p.apart && nt == TOKENS)
+		dot_rows(a, b, groups, x, to, to + p.apart, ldy, add, 2, TOKENS,
+			 four);
+	else if (p.apart)
+		dot_rows(a, b, groups, x, to, to + p.apart, ldy, add, 2, 1,
+			 four);
+	else
+		for (uint32_t t = 0; t < nt; t++)
+			dot_rows(a, a, groups, x + t, to + t * ldy, NULL, ldy,
+				 add, 1, 1, four);
+}
 
 static inline TARGET void multiply_rows(const struct qwen_matrix *m,
 					uint32_t r0, uint32_t r1,
@@ -341,26 +424,18 @@ static inline TARGET void multiply_rows(const struct qwen_matrix *m,
 					float *y, size_t ldy, bool add,
 					bool four)
 {
-	size_t groups = m->cols / QWEN_GROUP;
-	size_t row_bytes = four ? m->cols / 2 : m->cols;
+	struct pair pair[PAIRS_TOGETHER];
 	struct pairs p;
+	uint32_t some;
 
-	pairs_init(&p, r0, r1, row_bytes);
-	while (pairs_next(&p)) {
-		const uint8_t *w = (const uint8_t *)m->data + p.row * row_bytes;
-		const uint16_t *scale = m->scale + p.row * groups;
-		struct place a = { w, scale };
-		struct place b = { w + p.apart * row_bytes,
-				   scale + p.apart * groups };
-		float *to = y + p.row;
-		for (uint32_t t = 0; t < n; t++, to += ldy)
-			if (p.apart)
-				dot_rows(a, b, groups, &x[t], to, to + p.apart,
-					 add, true, four);
-			else
-				dot_rows(a, a, groups, &x[t], to, to, add,
-					 false, four);
-	}
+	pairs_init(&p, r0, r1, four ? m->cols / 2 : m->cols);
+	while ((some = pairs_some(&p, pair)))
+		for (uint32_t t = 0, nt; t < n; t += nt) {
+			nt = n - t < TOKENS ? 1 : TOKENS;
+			for (uint32_t i = 0; i < some; i++)
+				multiply_pair(m, pair[i], x + t, nt,
+					      y + t * ldy, ldy, add, four);
+		}
 }
 
 #if LANES == 16

@@ -247,11 +247,33 @@ static inline bool pairs_next(struct pairs *p)
 {
 	if (p->apart && ++p->row + p->apart < p->block)
 		return true;
-	uint32_t left = p->end - p->block;
+	const uint32_t left = p->end - p->block;
 	p->apart = left / 2 < p->most ? left / 2 : p->most;
 	p->row = p->block;
-	p->block += p->apart ? 2 * p->apart : 1;
+	p->block += p->apart ? 2 * p->apart : left;
 	return left;
+}
+
+/* Else sums in arrays are stored with every step. */
+#define UNROLL _Pragma("GCC unroll 8")
+
+/*
+ * With many tokens, those that fit the registers go over some pairs before the
+ * next ones do: the pairs stay in the second cache, and the tokens in the first.
+ */
+#define PAIRS_TOGETHER 16
+
+struct pair {
+	uint32_t row, apart; /* apart = 0: that row alone */
+};
+
+static inline uint32_t pairs_some(struct pairs *p, struct pair *out)
+{
+	uint32_t n = 0;
+
+	while (n < PAIRS_TOGETHER && pairs_next(p))
+		out[n++] = (struct pair){ p->row, p->apart };
+	return n;
 }
 
 /* ---- functions of the other files, of this level ---- */
