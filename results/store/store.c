@@ -8,31 +8,34 @@
 #include <string.h>
 #include <time.h>
 
-#define PATIENCE_NS UINT64_C(30000000000)
+#define PATIENCE_NS   UINT64_C(30000000000)
+#define OPEN_TRIES    20
+#define CONNECT_TRIES 3
 
-/* libpq's interface, of which the names and numbers have not changed since 7. */
+/* libpq's interface, of which the names and numbers have not changed since 7.
+ */
 enum { CONNECTED = 0, COMMAND_OK = 1, TUPLES_OK = 2 };
-#define FUNCTIONS(X)                                                        \
-	X(connectdb, void *, (const char *conninfo))                         \
-	X(status, int, (const void *conn))                                  \
-	X(errorMessage, char *, (const void *conn))                         \
-	X(finish, void, (void *conn))                                       \
-	X(exec, void *, (void *conn, const char *sql))                      \
-	X(execParams, void *, (void *conn, const char *sql, int n,          \
-			       const unsigned *types,                       \
-			       const char *const *values,                   \
-			       const int *lengths, const int *formats,      \
-			       int result_format))                          \
-	X(resultStatus, int, (const void *result))                          \
-	X(resultErrorField, char *, (const void *result, int field))        \
-	X(ntuples, int, (const void *result))                               \
-	X(getvalue, char *, (const void *result, int row, int column))      \
-	X(cmdTuples, char *, (void *result))                                \
+#define FUNCTIONS(X) \
+	X(connectdb, void *, (const char *conninfo)) \
+	X(status, int, (const void *conn)) \
+	X(errorMessage, char *, (const void *conn)) \
+	X(finish, void, (void *conn)) \
+	X(exec, void *, (void *conn, const char *sql)) \
+	X(execParams, void *, \
+	  (void *conn, const char *sql, int n, const unsigned *types, \
+	   const char *const *values, const int *lengths, const int *formats, \
+	   int result_format)) \
+	X(resultStatus, int, (const void *result)) \
+	X(resultErrorField, char *, (const void *result, int field)) \
+	X(ntuples, int, (const void *result)) \
+	X(getvalue, char *, (const void *result, int row, int column)) \
+	X(cmdTuples, char *, (void *result)) \
 	X(clear, void, (void *result))
 
 struct store {
 	void *lib, *conn;
 	char *url;
+	bool lost; /* the connection, while a statement ran */
 #define POINTER(name, type, args) type(*name) args;
 	FUNCTIONS(POINTER)
 #undef POINTER
@@ -49,11 +52,13 @@ static bool load_library(struct store *s, struct err *e)
 {
 	s->lib = dlopen("libpq.so.5", RTLD_NOW | RTLD_LOCAL);
 	if (!s->lib)
-		return err_set(e, ERR_UNSUPPORTED, "no libpq: %s; Debian's "
-			       "package is libpq5", dlerror());
-#define LOAD(name, type, args)                                              \
-	*(void **)&s->name = dlsym(s->lib, "PQ" #name);                     \
-	if (!s->name)                                                       \
+		return err_set(e, ERR_UNSUPPORTED,
+			       "no libpq: %s; Debian's "
+			       "package is libpq5",
+			       dlerror());
+#define LOAD(name, type, args) \
+	*(void **)&s->name = dlsym(s->lib, "PQ" #name); \
+	if (!s->name) \
 		return err_set(e, ERR_UNSUPPORTED, "libpq has no PQ" #name);
 	FUNCTIONS(LOAD)
 #undef LOAD
@@ -78,6 +83,7 @@ static bool connect_once(struct store *s, struct err *e)
 	if (s->conn)
 		s->finish(s->conn);
 	s->conn = s->connectdb(s->url);
+	s->lost = false;
 	if (!s->conn)
 		return err_set(e, ERR_NOMEM, "no connection to the store");
 	return s->status(s->conn) == CONNECTED || connect_error(s, e);
@@ -121,18 +127,22 @@ static bool query_error(struct store *s, const void *result, bool *lost,
 	bool gone = s->status(s->conn) != CONNECTED ||
 		    (state && !strncmp(state, "57P0", 4));
 
+	s->lost |= gone;
 	if (lost)
 		*lost = gone;
 	if (state && !strcmp(state, "42501"))
-		return err_set(e, ERR_PERM, "the store: %s; pushing needs the "
-			       "role t0_runner, pulling t0_reader", text);
+		return err_set(e, ERR_PERM,
+			       "the store: %s; pushing needs the "
+			       "role t0_runner, pulling t0_reader",
+			       text);
 	if (gone)
-		return err_set(e, ERR_IO, "the connection to the store was "
+		return err_set(e, ERR_IO,
+			       "the connection to the store was "
 			       "lost");
-	return err_set(e, state && !strncmp(state, "53", 2) ? ERR_IO :
-		       ERR_INPUT, "the store: %s%s%s%s",
-		       text ? text : s->errorMessage(s->conn),
-		       state ? " (" : "", state ? state : "", state ? ")" : "");
+	return err_set(
+		e, state && !strncmp(state, "53", 2) ? ERR_IO : ERR_INPUT,
+		"the store: %s%s%s%s", text ? text : s->errorMessage(s->conn),
+		state ? " (" : "", state ? state : "", state ? ")" : "");
 }
 
 struct store_rows *store_query(struct store *s, const char *sql,
@@ -220,8 +230,10 @@ static bool read_version(struct store *s, int64_t *version, struct err *e)
 	int64_t there;
 
 	*version = 0;
-	return query_number(s, "SELECT (to_regclass('t0_schema') IS NOT NULL)"
-			    "::int", &there, e) &&
+	return query_number(s,
+			    "SELECT (to_regclass('t0_schema') IS NOT NULL)"
+			    "::int",
+			    &there, e) &&
 	       (!there || query_number(s, "SELECT max(version) FROM t0_schema",
 				       version, e));
 }
@@ -244,15 +256,18 @@ static bool upgrade(struct store *s, struct err *e)
 	int64_t version;
 	bool ok = run(s, "BEGIN", e) &&
 		  run(s, "SELECT pg_advisory_xact_lock(5587938120)", e) &&
-		  run(s, "CREATE TABLE IF NOT EXISTS t0_schema("
-		      "version integer PRIMARY KEY)", e) &&
+		  run(s,
+		      "CREATE TABLE IF NOT EXISTS t0_schema("
+		      "version integer PRIMARY KEY)",
+		      e) &&
 		  read_version(s, &version, e) &&
 		  (version >= newest_version() || apply(s, version, e));
 
 	if (ok)
 		return run(s, "COMMIT", e);
 	run(s, "ROLLBACK", &(struct err){ 0 });
-	return err_wrap(e, "the store has no schema of version %d yet; whoever "
+	return err_wrap(e,
+			"the store has no schema of version %d yet; whoever "
 			"owns the database makes it with one push",
 			newest_version());
 }
@@ -265,10 +280,39 @@ static bool check_schema(struct store *s, struct err *e)
 	    !read_version(s, &version, e))
 		return false;
 	if (version > newest_version())
-		return err_set(e, ERR_INPUT, "the store has schema %lld, this "
+		return err_set(e, ERR_INPUT,
+			       "the store has schema %lld, this "
 			       "build knows %d; use the newer build",
 			       (long long)version, newest_version());
 	return version == newest_version() || upgrade(s, e);
+}
+
+/* Who is cut while a server greets is told as little as where there is none. */
+static bool connect_first(struct store *s, struct err *e)
+{
+	const struct timespec pause = { 0, 50000000 };
+
+	for (int tries = 1; !connect_once(s, e); tries++) {
+		if (tries == CONNECT_TRIES)
+			return false;
+		*e = (struct err){ 0 };
+		nanosleep(&pause, NULL);
+	}
+	return true;
+}
+
+/* Whoever loses the connection in here begins anew; what was done stays. */
+static bool open_schema(struct store *s, struct err *e)
+{
+	static const volatile int never;
+
+	for (int tries = 1; !check_schema(s, e); tries++) {
+		if (!s->lost || tries == OPEN_TRIES ||
+		    !store_reconnect(s, &never, e))
+			return false;
+		*e = (struct err){ 0 };
+	}
+	return true;
 }
 
 struct store *store_open(const char *url, struct err *e)
@@ -276,7 +320,7 @@ struct store *store_open(const char *url, struct err *e)
 	struct store *s = xcalloc(1, sizeof(*s));
 
 	s->url = xstrdup(url);
-	if (load_library(s, e) && connect_once(s, e) && check_schema(s, e))
+	if (load_library(s, e) && connect_first(s, e) && open_schema(s, e))
 		return s;
 	store_close(s);
 	return NULL;

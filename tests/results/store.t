@@ -236,6 +236,18 @@ start
 exits 0 'with room again' "$r" push -q --db "$tmp/r1.db" "$(url runner)"
 is "$(sql owner "SELECT count(*) FROM t0_rows WHERE run = 'full' AND
 	kind = 'result'")" $((rows + 4000)) 'the rest follows, nothing twice'
+# The first look at the schema is cut, too.
+sql owner 'ALTER TABLE t0_schema RENAME TO t0_schema_kept' \
+	'CREATE SEQUENCE looks' "CREATE FUNCTION look() RETURNS boolean
+	LANGUAGE plpgsql SECURITY DEFINER AS 'BEGIN IF nextval(''looks'') = 1
+	THEN PERFORM pg_terminate_backend(pg_backend_pid());
+	PERFORM pg_sleep(10); END IF; RETURN true; END'" \
+	'CREATE VIEW t0_schema AS SELECT version FROM t0_schema_kept WHERE look()'
+sql owner 'GRANT SELECT ON t0_schema TO t0_runner'
+exits 0 'a connection that is cut at once' "$r" push -q --db "$tmp/r1.db" \
+	"$(url runner)"
+ok 'it was cut' test "$(sql owner 'SELECT last_value FROM looks')" -gt 1
+sql owner 'DROP VIEW t0_schema' 'ALTER TABLE t0_schema_kept RENAME TO t0_schema'
 sql owner 'INSERT INTO t0_schema VALUES(99)'
 exits 2 'a newer schema' "$r" pull -q --db "$tmp/b.db" "$(url owner)"
 has "$tmp/err" 'use the newer build' 'is left alone'
