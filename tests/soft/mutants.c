@@ -122,7 +122,7 @@ static bool run_product(const char *line)
 	char *copy = xstrdup(line), *keep, *s;
 	bool good;
 
-	buf_printf(&command, "'%s/t0-run' --quiet --device soft",
+	buf_printf(&command, "'%s/t0-run' --quiet --device soft --deadline 240",
 		   getenv("T0_BUILD"));
 	s = strtok_r(copy, "\t", &keep);
 	while ((s = strtok_r(NULL, "\t", &keep)))
