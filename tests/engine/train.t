@@ -102,7 +102,7 @@ has "$tmp/err" 'loss times 32768, 1 steps skipped' 'and how many so far'
 has "$tmp/f16/model.safetensors" '"dtype":"F16"' 'its model is f16'
 
 # Stopped, it keeps what it has done: no checkpoint is due before the end.
-long='--steps 6000 --save-every 6000 --eval-every 6000'
+long='--threads 1 --steps 6000 --save-every 6000 --eval-every 6000'
 # shellcheck disable=SC2086 # words
 {
 	train 0 'a longer one, undisturbed' calm3 $long
