@@ -58,6 +58,9 @@ struct qwen_cmd {
 	/* serve */
 	const char *bind, *key_file;
 	uint64_t port, sequences, blocks, queue, max_body, timeout, grace;
+	/* chat */
+	const char *thinking, *history;
+	uint64_t answer; /* tokens of one, at most */
 	const volatile int *stop; /* of cmd */
 };
 
@@ -128,5 +131,6 @@ bool qwen_cmd_make(struct cmd *c, struct err *e);
 bool qwen_cmd_check(struct cmd *c, struct err *e);
 bool qwen_cmd_train(struct cmd *c, struct err *e);
 bool qwen_cmd_serve(struct cmd *c, struct err *e);
+bool qwen_cmd_chat(struct cmd *c, struct err *e);
 
 #endif

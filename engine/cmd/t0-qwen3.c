@@ -24,6 +24,7 @@ static struct qwen_cmd c = {
 	.schedule = "cosine", .lora_targets = "q_proj,v_proj",
 	.bind = "127.0.0.1", .port = 8080, .sequences = 16, .queue = 256,
 	.max_body = 1 << 20, .timeout = 600, .grace = 30,
+	.thinking = "dim", .answer = 1024,
 };
 
 /*
@@ -60,6 +61,10 @@ static bool catch_signals(struct cmd *cmd, struct err *e)
 static const struct cmd_spec commands[] = {
 	{ "generate", "--model DIR", "text from a prompt, as it comes",
 	  qwen_cmd_generate, 0, 0, FLAGS },
+	{ "chat", "--model DIR", "a conversation, in a terminal or of lines",
+	  qwen_cmd_chat, 0, 0, .flags = CMD_QUIET,
+	  .notes = "Lines are turns, those that begin with a slash commands: "
+		   "/help lists them." },
 	{ "serve", "--model DIR", "OpenAI's interface over HTTP, for many users",
 	  qwen_cmd_serve, 0, 0, .flags = CMD_QUIET,
 	  .notes = "It ends on SIGTERM or SIGINT, when what it has begun is "
@@ -111,11 +116,11 @@ static const struct cmd_spec commands[] = {
 };
 
 #define RUNS "generate bench eval logits quantize"
-#define OPENS RUNS " serve"
+#define OPENS RUNS " serve chat"
 
 static const struct cli_opt options[] = {
-	CLI_OF("generate serve bench eval logits check info make forecast train "
-	       "tokenize"),
+	CLI_OF("generate serve chat bench eval logits check info make forecast "
+	       "train tokenize"),
 	{ "model", 'm', CLI_STR, &c.model, "DIR",
 	  "folder of a Hugging Face Qwen3 model, or a GGUF file" },
 	CLI_OF(OPENS " info train"),
@@ -144,7 +149,7 @@ static const struct cli_opt options[] = {
 	{ "activations", 0, CLI_STR, &c.activations, "TYPE",
 	  "what inputs of products are rounded to: auto (default), f32 (not at "
 	  "all), bf16, f16 or int8" },
-	CLI_OF("generate serve eval quantize forecast"),
+	CLI_OF("generate serve chat eval quantize forecast"),
 	{ "context", 0, CLI_U64, &c.context, "N",
 	  "positions of the cache (default 4096)" },
 	CLI_OF(OPENS),
@@ -163,10 +168,11 @@ static const struct cli_opt options[] = {
 	{ "ids", 0, CLI_STR, &c.ids, "N,N...",
 	  "tokens instead of a prompt; needs no tokenizer" },
 	{ "chat", 0, CLI_FLAG, &c.chat, NULL, "the prompt is a user's turn" },
+	CLI_OF(RUNS " check chat"),
 	{ "system", 0, CLI_STR, &c.system, "TEXT",
-	  "with --chat: the system's turn" },
+	  "in chat and with --chat: the system's turn" },
 	{ "no-think", 0, CLI_FLAG, &c.no_think, NULL,
-	  "with --chat or --messages: thinking off" },
+	  "in chat and with --chat or --messages: thinking off" },
 	CLI_OF(RUNS " check tokenize"),
 	{ "plain", 0, CLI_FLAG, &c.plain, NULL,
 	  "special tokens in the prompt are text" },
@@ -178,6 +184,15 @@ static const struct cli_opt options[] = {
 	CLI_OF("generate serve"),
 	{ "tokens", 'n', CLI_U64, &c.tokens, "N",
 	  "at most so many (default 128)" },
+	CLI_OF("chat"),
+	{ "tokens", 'n', CLI_U64, &c.answer, "N",
+	  "of an answer, at most (1024)" },
+	{ "thinking", 0, CLI_STR, &c.thinking, "HOW",
+	  "show thoughts, dim them (default) or hide them" },
+	{ "history", 0, CLI_STR, &c.history, "FILE",
+	  "of the lines of a terminal (default: "
+	  "~/.local/state/t0/chat; \"\": none)" },
+	CLI_OF("generate serve chat"),
 	{ "greedy", 'g', CLI_FLAG, &c.greedy, NULL,
 	  "always the likeliest token" },
 	{ "temperature", 0, CLI_F64, &c.temperature, "X",
@@ -188,7 +203,7 @@ static const struct cli_opt options[] = {
 	{ "min-p", 0, CLI_F64, &c.min_p, "P",
 	  "only those at least P times as likely as the likeliest" },
 	{ "repetition-penalty", 0, CLI_F64, &c.penalty, "X", "1 is none" },
-	CLI_OF("generate serve bench quantize make train"),
+	CLI_OF("generate serve chat bench quantize make train"),
 	{ "seed", 0, CLI_U64, &c.seed, "N",
 	  "of sampling, of bench's prompt, of make's and train's "
 	  "weights, of train's order" },
