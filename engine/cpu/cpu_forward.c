@@ -450,6 +450,7 @@ const struct qwen_backend qwen_cpu = {
 	.name = "cpu",
 	.blocks = true,
 	.experts = true,
+	.few = NARROW,
 	.open = cpu_open,
 	.close = cpu_close,
 	.state_new = cpu_state_new,

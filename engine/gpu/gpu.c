@@ -340,6 +340,7 @@ static bool open_all(struct qwen_model *m, const struct qwen_load *how,
 
 const struct qwen_backend qwen_gpu = {
 	.name = "gpu",
+	.few = 1,
 	.open = open_all,
 	.close = gpu_close,
 	.is_emulated = gpu_is_emulated,

@@ -255,6 +255,12 @@ struct qwen_backend {
 	bool blocks;
 	bool experts; /* does it run mixtures of them? */
 	/*
+	 * A pass of so many tokens at most gives each of them the bits that a
+	 * pass of its own would, whatever they and their sequences are; 1: no
+	 * more is known of it.
+	 */
+	uint32_t few;
+	/*
 	 * After a model's weights are mapped, or converted as `how` says: puts
 	 * them where this backend wants them, with what it needs to know in
 	 * m->device, which a failure leaves NULL.  NULL: nothing to do.  Host
