@@ -157,33 +157,97 @@ static uint32_t cut_candidates(const struct qwen_sampler *s, uint32_t n,
 	return keep;
 }
 
-bool qwen_sample(struct qwen_sampler *s, const float *logits, uint32_t *id,
-		 struct err *e)
+/* Candidates that are left, best first, and the sum of their weights. */
+static uint32_t weigh_left(struct qwen_sampler *s, double *sum)
 {
-	uint32_t n = s->vocab, best = 0;
+	uint32_t n = s->vocab;
 
-	if (!logits_take(s, logits, &best, e))
-		return false;
-	*id = best;
-	if (s->how.temperature == 0)
-		return true;
 	if (s->how.top_k && s->how.top_k < n) {
 		select_best(s->candidate, n, s->how.top_k);
 		n = s->how.top_k;
 	}
 	qsort(s->candidate, n, sizeof(*s->candidate), best_first);
 	n = cut_candidates(s, n, weigh_candidates(s, n));
-	double sum = 0, at = 0;
+	*sum = 0;
 	for (uint32_t i = 0; i < n; i++)
-		sum += s->p[i];
-	double draw = draw_uniform(&s->state) * sum;
-	*id = s->candidate[n - 1].id;
+		*sum += s->p[i];
+	return n;
+}
+
+/* One of the first n candidates, by their weights. */
+static uint32_t draw_candidate(struct qwen_sampler *s, uint32_t n, double sum)
+{
+	double draw = draw_uniform(&s->state) * sum, at = 0;
+
 	for (uint32_t i = 0; i < n; i++) {
 		at += s->p[i];
-		if (draw < at) {
-			*id = s->candidate[i].id;
-			break;
-		}
+		if (draw < at)
+			return s->candidate[i].id;
 	}
+	return s->candidate[n - 1].id;
+}
+
+bool qwen_sample(struct qwen_sampler *s, const float *logits, uint32_t *id,
+		 struct err *e)
+{
+	double sum;
+	uint32_t n;
+
+	if (!logits_take(s, logits, id, e))
+		return false;
+	if (s->how.temperature == 0)
+		return true;
+	n = weigh_left(s, &sum);
+	*id = draw_candidate(s, n, sum);
+	return true;
+}
+
+bool qwen_sample_odds(struct qwen_sampler *s, const float *logits, double *odds,
+		      uint32_t *id, struct err *e)
+{
+	double sum;
+	uint32_t n;
+
+	if (!logits_take(s, logits, id, e))
+		return false;
+	memset(odds, 0, s->vocab * sizeof(*odds));
+	odds[*id] = 1;
+	if (s->how.temperature == 0)
+		return true;
+	n = weigh_left(s, &sum);
+	odds[*id] = 0;
+	for (uint32_t i = 0; i < n; i++)
+		odds[s->candidate[i].id] = s->p[i] / sum;
+	*id = draw_candidate(s, n, sum);
+	return true;
+}
+
+bool qwen_sample_proposed(struct qwen_sampler *s, const float *logits,
+			  uint32_t proposed, const double *odds, uint32_t *id,
+			  struct err *e)
+{
+	double sum, mine = 0, more = 0;
+	uint32_t n, last = 0;
+
+	if (!logits_take(s, logits, id, e))
+		return false;
+	if (s->how.temperature == 0)
+		return true;
+	n = weigh_left(s, &sum);
+	for (uint32_t i = 0; i < n; i++)
+		if (s->candidate[i].id == proposed)
+			mine = s->p[i] / sum;
+	*id = proposed;
+	if (draw_uniform(&s->state) * odds[proposed] < mine)
+		return true;
+	/* The rest: where the odds here are larger. */
+	for (uint32_t i = 0; i < n; i++) {
+		double rest = s->p[i] / sum - odds[s->candidate[i].id];
+		s->p[i] = rest > 0 ? rest : 0;
+		more += s->p[i];
+		last = rest > 0 ? i + 1 : last;
+	}
+	if (last) /* else both are the same, but for rounding */
+		*id = draw_candidate(s, last, more);
 	return true;
 }

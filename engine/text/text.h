@@ -187,6 +187,17 @@ void qwen_sampler_see(struct qwen_sampler *s, uint32_t id);
  */
 bool qwen_sample(struct qwen_sampler *s, const float *logits, uint32_t *id,
 		 struct err *e);
+/* The same token, and odds[vocab]: the probabilities it was drawn with. */
+bool qwen_sample_odds(struct qwen_sampler *s, const float *logits, double *odds,
+		      uint32_t *id, struct err *e);
+/*
+ * The next token, where `proposed` was drawn from odds[vocab]: that is it with
+ * probability min(1, p / odds), else one drawn from max(0, p - odds), so that
+ * it has p, the probabilities of qwen_sample().
+ */
+bool qwen_sample_proposed(struct qwen_sampler *s, const float *logits,
+			  uint32_t proposed, const double *odds, uint32_t *id,
+			  struct err *e);
 
 /* ------------------------------------------------------- coherence.c ---- */
 

@@ -1,0 +1,147 @@
+/*
+ * engine/speculate - several tokens of a text from one pass: the manual.
+ *
+ * A proposer says which tokens may follow.  One pass computes what the model
+ * says behind each of them, and those are taken that it would have said itself;
+ * what follows the last of them comes from the same pass.  The cache is cut to
+ * what was taken.
+ *
+ * What is said does not change.  Passes are of as few tokens as give each the
+ * bits that it has alone (struct qwen_backend, `few`).  Where a proposal was
+ * chosen, not drawn, the next token is drawn as ever and compared with it: the
+ * same tokens as one by one, whatever the temperature.  Where it was drawn from
+ * odds q, it is taken with probability min(1, p / q), else the token is drawn
+ * from what p has more than q: other tokens, of the same distribution.
+ *
+ * How many are proposed follows what passes cost and how often proposals are
+ * right (pace.c).  One thread at a time.
+ */
+#ifndef T0_ENGINE_SPECULATE_H
+#define T0_ENGINE_SPECULATE_H
+
+#include "engine/state/state.h"
+#include "engine/text/text.h"
+
+/* ------------------------------------------------------ the proposers ---- */
+
+enum {
+	QWEN_PROPOSED = 7, /* tokens at once, at most */
+	QWEN_KINDS = 4	   /* of proposals */
+};
+
+struct qwen_proposal {
+	uint32_t id[QWEN_PROPOSED], n;
+	/* Below the proposer's `kinds`: those of one kind are right about as
+	 * often. */
+	uint32_t kind;
+	/*
+	 * [n][vocab], each of sum 1: what they were drawn from; the proposer's,
+	 * until it is asked again.  NULL: each was chosen.
+	 */
+	const double *odds;
+};
+
+struct qwen_proposer {
+	const char *name;
+	uint32_t kinds; /* of its proposals */
+	/*
+	 * At most k > 0 tokens that may follow the text, or none; the text only
+	 * grows from call to call.  An error is one of the backend's.
+	 */
+	bool (*propose)(struct qwen_proposer *p, const struct qwen_ids *text,
+			uint32_t k, struct qwen_proposal *out, struct err *e);
+	void (*free)(struct qwen_proposer *p);
+};
+void qwen_proposer_free(struct qwen_proposer *p); /* may be NULL */
+
+/* ---------------------------------------------------------- lookup.c ---- */
+
+/*
+ * What followed the last tokens of the text where they stood before: those of 4
+ * tokens if there are such, else of 3, 2 or the last one; the latest place.
+ */
+struct qwen_proposer *qwen_lookup_new(void);
+/*
+ * The last token of the vocabulary over and over, which is hardly ever right:
+ * what speculation costs that does not pay.
+ */
+struct qwen_proposer *qwen_wrong_new(uint32_t vocab);
+
+/* ----------------------------------------------------------- draft.c ---- */
+
+/*
+ * What a smaller model says: its likeliest tokens, or with a temperature those
+ * that it draws as the large one does.  `draft` outlives the proposer and has
+ * the large model's vocabulary; shape->sequences is 1.
+ */
+struct qwen_proposer *qwen_draft_new(const struct qwen_model *draft,
+				     const struct qwen_shape *shape,
+				     const struct qwen_sampling *how,
+				     struct err *e);
+
+/* ------------------------------------------------------------ pace.c ---- */
+
+/*
+ * How many tokens to propose.
+ *
+ * Of each length it knows the seconds of a pass, of each kind how often a
+ * proposal was right whose predecessors were; it takes the length with the most
+ * tokens a second.  Beside that it keeps an account, in seconds against one
+ * token a pass: what speculation won, less what it lost, and a fiftieth of all
+ * time.  Who would be below zero if the next proposals were all wrong does
+ * not propose.  So proposals that are always wrong cost little more than that
+ * fiftieth, and it is what looks again whether speculation pays by now.
+ */
+struct qwen_pace {
+	uint32_t most;
+	double pass[QWEN_PROPOSED + 1]; /* seconds, of so many; 0: unknown */
+	double propose;			/* seconds, of one */
+	double right[QWEN_KINDS];
+	double account;
+	uint32_t since_one; /* passes since the last without proposals */
+};
+void qwen_pace_init(struct qwen_pace *p, uint32_t most);
+/* How many of a kind, 0 .. most. */
+uint32_t qwen_pace_length(const struct qwen_pace *p, uint32_t kind);
+/* The longest of so many kinds. */
+uint32_t qwen_pace_longest(const struct qwen_pace *p, uint32_t kinds);
+/* A pass that took `right` of n proposals, and its seconds. */
+void qwen_pace_see(struct qwen_pace *p, uint32_t kind, uint32_t n,
+		   uint32_t right, double propose_s, double pass_s);
+
+/* ------------------------------------------------------- speculate.c ---- */
+
+struct qwen_speculation {
+	struct qwen_state *state;     /* sequence 0 of it; the caller's */
+	struct qwen_sampler *sampler; /* the caller's */
+	/* The caller's; NULL: a token a pass. */
+	struct qwen_proposer *proposer;
+	struct qwen_pace pace;
+	bool steady; /* as many as can be, whatever they cost */
+	struct qwen_speculated {
+		uint64_t passes, tokens;
+		uint64_t tried; /* passes with proposals */
+		uint64_t proposed, right;
+		double propose_s, pass_s;
+	} counts;
+};
+/*
+ * `most` tokens at once, at most; 0: as many as a pass of the model's backend
+ * takes.  ERR_USAGE: that takes none, or fewer.
+ */
+bool qwen_speculation_init(struct qwen_speculation *s,
+			   const struct qwen_model *m, uint32_t most,
+			   struct err *e);
+/* The proposer reads a text that begins, as its prompt: that takes time. */
+bool qwen_speculation_begin(const struct qwen_speculation *s,
+			    const struct qwen_ids *text, struct err *e);
+/*
+ * One pass: 1 .. room tokens that follow are appended to the text, and the
+ * sampler has seen them.  Before, the state holds all of the text but its last
+ * token, and so it does after.  A state of `text->n + room` positions is
+ * enough.
+ */
+bool qwen_speculate(struct qwen_speculation *s, struct qwen_ids *text,
+		    uint32_t room, struct err *e);
+
+#endif
