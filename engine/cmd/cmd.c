@@ -261,6 +261,8 @@ bool qwen_cmd_state(const struct qwen_cmd *c, const struct qwen_session *s,
 
 	if (shape.max_tokens < sequences)
 		shape.max_tokens = sequences;
+	if (shape.max_tokens < s->model.backend->few) /* speculation's passes */
+		shape.max_tokens = s->model.backend->few;
 	if (c->cache && !qwen_weights_parse(c->cache, &shape.cache, e))
 		return false;
 	if (!c->chunk || c->chunk > 1 << 20)

@@ -27,6 +27,7 @@ struct qwen_cmd {
 	uint64_t top_k;
 	bool greedy;
 	uint64_t seed;
+	const char *speculate, *draft; /* NULL: a token a pass */
 	/* bench */
 	const char *prefill, *decode, *batch, *depth, *db;
 	uint64_t samples;

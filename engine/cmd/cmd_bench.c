@@ -67,7 +67,8 @@ static bool sweeps_read(struct qwen_bench *b, struct err *e)
 	b->longest = max_of(b->prefill, b->n_prefill);
 	b->widest = max_of(b->batch, b->n_batch);
 	uint64_t need = (uint64_t)b->longest + max_of(b->decode, b->n_decode) +
-			max_of(b->depth, b->n_depth);
+			max_of(b->depth, b->n_depth) +
+			(b->c->speculate || b->c->draft);
 	if (need > limit)
 		return err_set(e, ERR_USAGE, "--prefill, --decode and --depth up "
 			       "to %llu tokens; the model's context has %llu",
@@ -286,7 +287,7 @@ static bool bench_all(struct qwen_bench *b, struct err *e)
 	ok = ok && b->peak;
 	for (size_t d = 0; ok && d < b->n_depth; d++)
 		ok = bench_depth(b, b->depth[d], e);
-	return ok;
+	return ok && qwen_bench_speculate(b, e);
 }
 
 /* --one: a single sample, its seconds on stdout. */
@@ -328,7 +329,7 @@ bool qwen_cmd_bench(struct cmd *r, struct err *e)
 		return false;
 	table_init(&b.t, "phase,#tokens,#batch,#tokens_per_s,#first_token_s,"
 			 "#percent_of_limit,#samples,limit,#depth,activations,"
-			 "#percent_lo,#percent_hi");
+			 "#percent_lo,#percent_hi,#gain,#tau,#acceptance");
 	ok = sweeps_read(&b, e) && inputs_make(&b, e) &&
 	     (c->one ? one_sample(&b, e) : run_bench(&b, e));
 	table_fini(&b.t);

@@ -54,7 +54,25 @@ bool qwen_bench_end(struct qwen_bench *b, bool ok, struct err *e);
 /* All of a case, with its verdicts, and a row of the table. */
 bool qwen_bench_store(struct qwen_bench *b, const struct qwen_case *k,
 		      struct err *e);
+/* b->finished samples of a case, and their median. */
+bool qwen_bench_samples(struct qwen_bench *b, int64_t case_id,
+			const char *metric, const char *unit, const double *v,
+			enum res_better better, double *median, struct err *e);
+/* One value of what was measured, so that it is not the same the next time. */
+bool qwen_bench_derived(struct qwen_bench *b, int64_t case_id,
+			const char *metric, const char *unit, double v,
+			enum res_better better, struct err *e);
+/* Verdicts: the case is right, and whether b->said makes sense. */
+bool qwen_bench_correct(struct qwen_bench *b, int64_t case_id, const char *why,
+			struct err *e);
+bool qwen_bench_coherence(struct qwen_bench *b, int64_t case_id, uint32_t depth,
+			  struct err *e);
 /* The peak of the process's memory so far, and the cache. */
 bool qwen_bench_store_memory(struct qwen_bench *b, struct err *e);
+
+/* ----------------------------------------------- cmd_bench_speculate.c --- */
+
+/* What --speculate and --draft win behind the prompt, if they are given. */
+bool qwen_bench_speculate(struct qwen_bench *b, struct err *e);
 
 #endif

@@ -62,8 +62,7 @@ static enum res_origin result_origin(const struct qwen_bench *b)
 	return qwen_is_emulated(&b->s.model) ? RES_EMULATED : RES_HARDWARE;
 }
 
-/* Samples of a case and their median. */
-static bool store_samples(struct qwen_bench *b, int64_t case_id,
+bool qwen_bench_samples(struct qwen_bench *b, int64_t case_id,
 			  const char *metric, const char *unit, const double *v,
 			  enum res_better better, double *median, struct err *e)
 {
@@ -92,8 +91,7 @@ static bool store_exact(struct qwen_bench *b, int64_t case_id,
 	return res_result_add(b->db, &r, NULL, e);
 }
 
-/* Of something measured, so that it is not the same the next time. */
-static bool store_derived(struct qwen_bench *b, int64_t case_id,
+bool qwen_bench_derived(struct qwen_bench *b, int64_t case_id,
 			  const char *metric, const char *unit, double v,
 			  enum res_better better, struct err *e)
 {
@@ -105,17 +103,24 @@ static bool store_derived(struct qwen_bench *b, int64_t case_id,
 	return res_result_add(b->db, &r, NULL, e);
 }
 
+bool qwen_bench_correct(struct qwen_bench *b, int64_t case_id,
+			const char *why, struct err *e)
+{
+	struct res_verdict v = { .run = b->run, .case_id = case_id,
+				 .kind = RES_CORRECTNESS, .answer = RES_PASS,
+				 .reason = why };
+
+	return res_verdict_add(b->db, &v, e);
+}
+
 static bool store_correctness(struct qwen_bench *b, int64_t case_id,
 			      struct err *e)
 {
 	char text[128];
-	struct res_verdict v = { .run = b->run, .case_id = case_id,
-				 .kind = RES_CORRECTNESS, .answer = RES_PASS,
-				 .reason = text };
 
 	snprintf(text, sizeof(text), "one piece and one by one differ by %.2g",
 		 b->error);
-	return res_verdict_add(b->db, &v, e);
+	return qwen_bench_correct(b, case_id, text, e);
 }
 
 static enum res_answer is_coherent(const struct qwen_bench *b, char text[128])
@@ -142,8 +147,8 @@ static enum res_answer is_coherent(const struct qwen_bench *b, char text[128])
 	return r.passed ? RES_PASS : RES_FAIL;
 }
 
-static bool store_coherence(struct qwen_bench *b, int64_t case_id,
-			    uint32_t depth, struct err *e)
+bool qwen_bench_coherence(struct qwen_bench *b, int64_t case_id, uint32_t depth,
+			  struct err *e)
 {
 	char text[128];
 	struct res_verdict v = { .run = b->run, .case_id = case_id,
@@ -225,11 +230,11 @@ static bool store_speed(struct qwen_bench *b, const struct qwen_case *k,
 	for (size_t i = 0; i < b->finished; i++)
 		v[i] = k->speed[i] * work / k->limit[i];
 	*share = res_median(v, b->finished);
-	ok = store_samples(b, id, "speed", "token/s", k->speed, RES_HIGHER,
+	ok = qwen_bench_samples(b, id, "speed", "token/s", k->speed, RES_HIGHER,
 			   rate, e) &&
-	     store_samples(b, id, metric, unit, k->limit, RES_HIGHER, &limit,
+	     qwen_bench_samples(b, id, metric, unit, k->limit, RES_HIGHER, &limit,
 			   e) &&
-	     store_samples(b, id, "share_of_limit", "1", v, RES_HIGHER, &limit,
+	     qwen_bench_samples(b, id, "share_of_limit", "1", v, RES_HIGHER, &limit,
 			   e);
 	free(v);
 	return ok;
@@ -247,7 +252,7 @@ static bool store_prefill(struct qwen_bench *b, const struct qwen_case *k,
 
 	if (!store_speed(b, k, id, "product_limit", "FLOP/s", work, &rate, &share,
 			 e) ||
-	    !store_samples(b, id, "first_token", "s", k->seconds, RES_LOWER,
+	    !qwen_bench_samples(b, id, "first_token", "s", k->seconds, RES_LOWER,
 			   &first, e) ||
 	    !store_correctness(b, id, e))
 		return false;
@@ -293,10 +298,10 @@ static bool store_decode(struct qwen_bench *b, const struct qwen_case *k,
 	    !store_exact(b, id, "weights_per_pass", "B", weights, RES_LOWER,
 			 e) ||
 	    !store_exact(b, id, "cache_per_pass", "B", cache, RES_LOWER, e) ||
-	    !store_derived(b, id, "read_rate", "B/s", rate * work, RES_HIGHER,
+	    !qwen_bench_derived(b, id, "read_rate", "B/s", rate * work, RES_HIGHER,
 			   e) ||
 	    !device_counts(b, id, e) || !store_correctness(b, id, e) ||
-	    !store_coherence(b, id, k->depth, e))
+	    !qwen_bench_coherence(b, id, k->depth, e))
 		return false;
 	add_row(b, k, rate, NAN, share);
 	return true;
@@ -320,7 +325,7 @@ bool qwen_bench_store_memory(struct qwen_bench *b, struct err *e)
 	getrusage(RUSAGE_SELF, &u);
 	return res_case_id(b->db, "engine", qwen_cmd_name(b->c->model),
 			   "{\"phase\":\"memory\"}", &id, e) &&
-	       store_derived(b, id, "peak_memory", "B",
+	       qwen_bench_derived(b, id, "peak_memory", "B",
 			     (double)u.ru_maxrss * 1024, RES_LOWER, e) &&
 	       store_exact(b, id, "cache", "B", (double)qwen_state_bytes(b->st),
 			   RES_LOWER, e);

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "engine/cmd/cmd.h"
+#include "engine/cmd/cmd_speculate.h"
 
 /* What one generation has come to. */
 struct talk {
@@ -14,8 +14,10 @@ struct talk {
 	const struct qwen_session *s;
 	struct qwen_state *state;
 	struct qwen_sampler sampler;
+	struct qwen_guess guess;
 	struct qwen_detokenizer decoder;
-	struct qwen_ids prompt, out;
+	struct qwen_ids ids; /* the prompt, and what follows */
+	size_t n_prompt, n_out;
 	struct buf text; /* for --output and --json */
 	uint64_t load_ns, begin_ns, first_ns, end_ns;
 	const char *ended; /* why */
@@ -35,7 +37,7 @@ static void print_token(struct talk *t, uint32_t id, bool end)
 	size_t from = t->text.len;
 
 	if (!t->s->tok) {
-		buf_printf(&t->text, "%s%u", t->out.n > 1 ? "," : "", id);
+		buf_printf(&t->text, "%s%u", t->n_out > 1 ? "," : "", id);
 	} else {
 		qwen_detokenize(&t->decoder, t->s->tok, id, &t->text);
 		if (end)
@@ -48,54 +50,71 @@ static void print_token(struct talk *t, uint32_t id, bool end)
 	}
 }
 
-/* One more token from the logits; false ends the text, or on an error. */
-static bool sample_next(struct talk *t, const float *logits, uint32_t *id,
-		 struct err *e)
+/* One more token of those that are there; false ends the text. */
+static bool say_next(struct talk *t)
 {
-	const struct qwen_config *m = &t->s->model.config;
+	const uint32_t id = t->ids.v[t->n_prompt + t->n_out];
+	const bool stops = is_stop(&t->s->model.config, id);
 
-	if (!qwen_sample(&t->sampler, logits, id, e))
-		return false;
-	if (!t->out.n)
+	if (!t->n_out++)
 		t->first_ns = time_mono_ns();
-	qwen_ids_add(&t->out, *id);
-	qwen_sampler_see(&t->sampler, *id);
-	if (is_stop(m, *id))
+	if (stops)
 		t->ended = "stop token";
-	else if (t->out.n == t->c->tokens)
+	else if (t->n_out == t->c->tokens)
 		t->ended = "token limit";
-	else if (t->prompt.n + t->out.n >= t->c->context)
+	else if (t->n_prompt + t->n_out >= t->c->context)
 		t->ended = "context full";
 	else if (*t->c->stop)
 		t->ended = "signal";
-	if (!is_stop(m, *id))
-		print_token(t, *id, t->ended != NULL);
+	if (!stops)
+		print_token(t, id, t->ended != NULL);
 	return !t->ended;
+}
+
+/* The prompt, and the first token behind it. */
+static bool begin_text(struct talk *t, struct err *e)
+{
+	uint32_t id;
+
+	if (!qwen_feed(t->c, t->state, t->ids.v, t->n_prompt, NULL, NULL, e) ||
+	    !qwen_sample(&t->sampler,
+			 qwen_logits(t->state, (uint32_t)((t->n_prompt - 1) %
+							  t->c->chunk)),
+			 &id, e) ||
+	    !qwen_speculation_begin(&t->guess.s, &t->ids, e))
+		return false;
+	qwen_ids_add(&t->ids, id);
+	qwen_sampler_see(&t->sampler, id);
+	return true;
+}
+
+/* Tokens that the text may still get. */
+static uint32_t room_of(const struct talk *t)
+{
+	uint64_t tokens = t->c->tokens - t->n_out;
+	uint64_t context = t->c->context - t->ids.n;
+
+	tokens = tokens < context ? tokens : context;
+	return tokens < UINT32_MAX ? (uint32_t)tokens : UINT32_MAX;
 }
 
 static bool talk_run(struct talk *t, struct err *e)
 {
-	uint32_t id;
-
 	t->begin_ns = time_mono_ns();
-	if (!qwen_feed(t->c, t->state, t->prompt.v, t->prompt.n, NULL, NULL,
-		       e))
+	if (!begin_text(t, e))
 		return false;
-	const float *logits = qwen_logits(t->state,
-		(uint32_t)((t->prompt.n - 1) % t->c->chunk));
-	while (sample_next(t, logits, &id, e)) {
-		struct qwen_token one = { .id = id, .logits = true };
-		if (!qwen_forward(t->state, &one, 1, e)) {
-			if (!*t->c->stop)
-				return false;
-			*e = (struct err){ 0 };
-			t->ended = "signal";
-			break;
-		}
-		logits = qwen_logits(t->state, 0);
+	while (say_next(t)) {
+		if (t->n_prompt + t->n_out < t->ids.n ||
+		    qwen_speculate(&t->guess.s, &t->ids, room_of(t), e))
+			continue;
+		if (!*t->c->stop)
+			return false;
+		*e = (struct err){ 0 };
+		t->ended = "signal";
+		break;
 	}
 	t->end_ns = time_mono_ns();
-	return !e->code;
+	return true;
 }
 
 /* A rate of less time than this says more of the clock than of the model. */
@@ -108,7 +127,22 @@ static double decode_seconds(const struct talk *t)
 
 static bool has_rate(const struct talk *t)
 {
-	return t->out.n > 1 && decode_seconds(t) >= least_timed_s;
+	return t->n_out > 1 && decode_seconds(t) >= least_timed_s;
+}
+
+/* Tokens of a pass, and the share of proposals that were right. */
+static double tokens_per_pass(const struct talk *t)
+{
+	const struct qwen_speculated *s = &t->guess.s.counts;
+
+	return s->passes ? (double)s->tokens / (double)s->passes : NAN;
+}
+
+static double share_right(const struct talk *t)
+{
+	const struct qwen_speculated *s = &t->guess.s.counts;
+
+	return s->proposed ? (double)s->right / (double)s->proposed : NAN;
 }
 
 static void fill_summary(const struct talk *t, struct table *out)
@@ -116,16 +150,20 @@ static void fill_summary(const struct talk *t, struct table *out)
 	double first = (double)(t->first_ns - t->begin_ns) * 1e-9;
 
 	table_init(out, "ended,#prompt_tokens,#tokens,#first_token_s,"
-			"#decode_tokens_per_s,text");
+			"#decode_tokens_per_s,text,#tokens_per_pass,#right");
 	table_row(out);
 	table_cell(out, 0, "%s", t->ended);
-	table_cell(out, 1, "%zu", t->prompt.n);
-	table_cell(out, 2, "%zu", t->out.n);
+	table_cell(out, 1, "%zu", t->n_prompt);
+	table_cell(out, 2, "%zu", t->n_out);
 	table_cell(out, 3, "%.4f", first);
 	if (has_rate(t))
 		table_cell(out, 4, "%.4g",
-			   (double)(t->out.n - 1) / decode_seconds(t));
+			   (double)(t->n_out - 1) / decode_seconds(t));
 	table_cell(out, 5, "%s", t->text.data ? t->text.data : "");
+	if (!isnan(tokens_per_pass(t)))
+		table_cell(out, 6, "%.4g", tokens_per_pass(t));
+	if (!isnan(share_right(t)))
+		table_cell(out, 7, "%.4g", share_right(t));
 }
 
 /* Loading, the prompt and what follows it, apart. */
@@ -134,18 +172,25 @@ static void remark_speed(const struct talk *t)
 	struct buf b = { 0 };
 
 	buf_printf(&b, "%s after %zu tokens (%s%s); loaded in ", t->ended,
-		   t->out.n, t->s->model.backend->name,
+		   t->n_out, t->s->model.backend->name,
 		   qwen_is_emulated(&t->s->model) ? ", emulated" : "");
 	unit_print(&b, (double)t->load_ns * 1e-9, "s");
-	buf_printf(&b, ", prompt of %zu tokens in ", t->prompt.n);
+	buf_printf(&b, ", prompt of %zu tokens in ", t->n_prompt);
 	unit_print(&b, (double)(t->first_ns - t->begin_ns) * 1e-9, "s");
-	if (t->out.n > 1) {
-		buf_printf(&b, ", then %zu in ", t->out.n - 1);
+	if (t->n_out > 1) {
+		buf_printf(&b, ", then %zu in ", t->n_out - 1);
 		unit_print(&b, decode_seconds(t), "s");
 	}
 	if (has_rate(t))
 		buf_printf(&b, ": %.4g tokens/s",
-			   (double)(t->out.n - 1) / decode_seconds(t));
+			   (double)(t->n_out - 1) / decode_seconds(t));
+	if (t->guess.s.proposer) {
+		buf_printf(&b, "; %s: %.3g tokens a pass",
+			   t->guess.s.proposer->name, tokens_per_pass(t));
+		if (!isnan(share_right(t)))
+			buf_printf(&b, ", %.0f %% of what it proposed right",
+				   100 * share_right(t));
+	}
 	cmd_remark(&t->c->cmd, "%s", b.data);
 	buf_fini(&b);
 }
@@ -174,20 +219,25 @@ static bool talk_open(struct talk *t, struct err *e)
 
 	if (t->c->context > m->max_positions)
 		t->c->context = m->max_positions;
-	if (!qwen_cmd_prompt(t->c, t->s, &t->prompt, e))
+	if (!qwen_cmd_prompt(t->c, t->s, &t->ids, e))
 		return false;
-	if (t->prompt.n >= t->c->context)
+	t->n_prompt = t->ids.n;
+	if (t->n_prompt >= t->c->context)
 		return err_set(e, ERR_USAGE, "the prompt has %zu tokens; a "
 			       "context of %llu leaves no room (--context, at "
-			       "most %u)", t->prompt.n,
+			       "most %u)", t->n_prompt,
 			       (unsigned long long)t->c->context,
 			       m->max_positions);
 	if (!qwen_cmd_state(t->c, t->s, 1, (uint32_t)t->c->context, &t->state,
 			    e) ||
-	    !qwen_sampler_init(&t->sampler, &how, m->vocab, e))
+	    !qwen_sampler_init(&t->sampler, &how, m->vocab, e) ||
+	    !qwen_guess_open(&t->guess, t->c, t->s, (uint32_t)t->c->context,
+			     &how, e))
 		return false;
-	for (size_t i = 0; i < t->prompt.n; i++)
-		qwen_sampler_see(&t->sampler, t->prompt.v[i]);
+	t->guess.s.state = t->state;
+	t->guess.s.sampler = &t->sampler;
+	for (size_t i = 0; i < t->n_prompt; i++)
+		qwen_sampler_see(&t->sampler, t->ids.v[i]);
 	return true;
 }
 
@@ -211,10 +261,10 @@ bool qwen_cmd_generate(struct cmd *r, struct err *e)
 		return false;
 	t.load_ns = time_mono_ns() - from;
 	ok = talk_open(&t, e) && talk_run(&t, e) && print_report(&t, e);
+	qwen_guess_close(&t.guess);
 	qwen_state_free(t.state);
 	qwen_sampler_fini(&t.sampler);
-	qwen_ids_fini(&t.prompt);
-	qwen_ids_fini(&t.out);
+	qwen_ids_fini(&t.ids);
 	buf_fini(&t.text);
 	qwen_session_close(&s);
 	return ok;

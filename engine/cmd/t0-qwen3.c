@@ -203,6 +203,12 @@ static const struct cli_opt options[] = {
 	{ "min-p", 0, CLI_F64, &c.min_p, "P",
 	  "only those at least P times as likely as the likeliest" },
 	{ "repetition-penalty", 0, CLI_F64, &c.penalty, "X", "1 is none" },
+	CLI_OF("generate bench"),
+	{ "speculate", 0, CLI_STR, &c.speculate, "HOW[:N]",
+	  "propose up to N tokens (7) and verify them in one pass: lookup, "
+	  "draft or wrong" },
+	{ "draft", 0, CLI_STR, &c.draft, "DIR",
+	  "the smaller model of --speculate draft, which it implies" },
 	CLI_OF("generate serve chat bench quantize make train"),
 	{ "seed", 0, CLI_U64, &c.seed, "N",
 	  "of sampling, of bench's prompt, of make's and train's "

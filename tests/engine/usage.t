@@ -29,7 +29,7 @@ has "$tmp/err" 'wanted at least 2' 'predicts nothing'
 
 exits 0 'a text as CSV' "$q" generate -q -m "$m" --ids 1,2,3 -n 4 --csv
 is "$(head -n 1 "$tmp/out" | tr -d '\r')" \
-	ended,prompt_tokens,tokens,first_token_s,decode_tokens_per_s,text \
+	ended,prompt_tokens,tokens,first_token_s,decode_tokens_per_s,text,tokens_per_pass,right \
 	'begins with its header'
 
 while IFS='|' read -r what said options; do

@@ -1,0 +1,125 @@
+/*
+ * engine/cmd/cmd_speculate.c - what --speculate and --draft ask for.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/cmd/cmd_speculate.h"
+
+/* "NAME" or "NAME:N"; a draft needs no name. */
+static bool how_parse(const struct qwen_cmd *c, char name[static 16],
+		      uint32_t *most, struct err *e)
+{
+	const char *text = c->speculate ? c->speculate : "draft";
+	const size_t len = strcspn(text, ":");
+	unsigned long n = 0;
+	char *end = NULL;
+
+	snprintf(name, 16, "%.*s", len < 15 ? (int)len : 15, text);
+	if (text[len])
+		n = strtoul(text + len + 1, &end, 10);
+	if ((strcmp(name, "lookup") != 0 && strcmp(name, "draft") != 0 &&
+	     strcmp(name, "wrong") != 0) ||
+	    (text[len] && (!n || n > QWEN_PROPOSED || *end)))
+		return err_set(e, ERR_USAGE,
+			       "--speculate %s: wanted lookup, "
+			       "draft or wrong, and for fewer tokens at once "
+			       ":1 to :%d behind it",
+			       text, QWEN_PROPOSED);
+	*most = (uint32_t)n;
+	if (strcmp(name, "draft") == 0 && !c->draft)
+		return err_set(e, ERR_USAGE,
+			       "--speculate draft without "
+			       "--draft DIR, the smaller model");
+	return !c->draft || strcmp(name, "draft") == 0 ||
+	       err_set(e, ERR_USAGE,
+		       "--draft with --speculate %s, which has "
+		       "no model; wanted one of both",
+		       name);
+}
+
+static bool is_same_token(const struct qwen_tokenizer *a,
+			  const struct qwen_tokenizer *b, uint32_t id)
+{
+	size_t n = 0, m = 0;
+	const char *x = qwen_token_bytes(a, id, &n, NULL);
+	const char *y = qwen_token_bytes(b, id, &m, NULL);
+
+	return x && y ? n == m && memcmp(x, y, n) == 0 : x == y;
+}
+
+/* A token means the same to both models. */
+static bool vocabulary_check(const struct qwen_cmd *c,
+			     const struct qwen_session *s,
+			     const struct qwen_model *draft, struct err *e)
+{
+	const uint32_t mine = s->model.config.vocab;
+	struct qwen_tokenizer *tok;
+	uint32_t id = 0;
+
+	if (draft->config.vocab != mine)
+		return err_set(e, ERR_INPUT,
+			       "%s: a vocabulary of %u tokens; "
+			       "the model has %u: wanted a draft with the same "
+			       "tokenizer",
+			       c->draft, draft->config.vocab, mine);
+	if (!s->tok || !qwen_tokenizer_there(c->draft))
+		return true;
+	tok = qwen_tokenizer_load(c->draft, e);
+	if (!tok)
+		return false;
+	while (id < mine && is_same_token(s->tok, tok, id))
+		id++;
+	qwen_tokenizer_free(tok);
+	return id == mine ||
+	       err_set(e, ERR_INPUT,
+		       "%s: token %u is another one than the "
+		       "model's; wanted a draft with the same tokenizer",
+		       c->draft, id);
+}
+
+static bool draft_open(struct qwen_guess *g, const struct qwen_cmd *c,
+		       const struct qwen_session *s, uint32_t positions,
+		       const struct qwen_sampling *how, struct err *e)
+{
+	const struct qwen_load load = { .copy = c->copy, .stop = c->stop };
+	struct qwen_shape shape = { 1,		positions, (uint32_t)c->chunk,
+				    QWEN_W_F16, c->stop,   0 };
+
+	if (c->cache && !qwen_weights_parse(c->cache, &shape.cache, e))
+		return false;
+	g->loaded = qwen_model_load(&g->draft, c->draft, &load, s->threads, e);
+	if (!g->loaded || !vocabulary_check(c, s, &g->draft, e))
+		return false;
+	g->s.proposer = qwen_draft_new(&g->draft, &shape, how, e);
+	return g->s.proposer != NULL;
+}
+
+bool qwen_guess_open(struct qwen_guess *g, const struct qwen_cmd *c,
+		     const struct qwen_session *s, uint32_t positions,
+		     const struct qwen_sampling *how, struct err *e)
+{
+	char name[16];
+	uint32_t most = 0;
+
+	*g = (struct qwen_guess){ 0 };
+	if (!c->speculate && !c->draft)
+		return true;
+	if (!how_parse(c, name, &most, e) ||
+	    !qwen_speculation_init(&g->s, &s->model, most, e))
+		return false;
+	if (strcmp(name, "draft") == 0)
+		return draft_open(g, c, s, positions, how, e);
+	g->s.proposer = strcmp(name, "lookup") == 0 ?
+				qwen_lookup_new() :
+				qwen_wrong_new(s->model.config.vocab);
+	return true;
+}
+
+void qwen_guess_close(struct qwen_guess *g)
+{
+	qwen_proposer_free(g->s.proposer);
+	if (g->loaded)
+		qwen_model_close(&g->draft);
+	*g = (struct qwen_guess){ 0 };
+}

@@ -1,0 +1,23 @@
+/* cmd_speculate - speculation as the options of generate and bench ask for it.
+ */
+#ifndef T0_ENGINE_CMD_SPECULATE_H
+#define T0_ENGINE_CMD_SPECULATE_H
+
+#include "engine/cmd/cmd.h"
+#include "engine/speculate/speculate.h"
+
+struct qwen_guess {
+	struct qwen_speculation s; /* state and sampler are the caller's */
+	struct qwen_model draft;
+	bool loaded;
+};
+/*
+ * For texts of at most so many positions; without the options a token a pass.
+ * Whether it succeeds or not, qwen_guess_close() ends it.
+ */
+bool qwen_guess_open(struct qwen_guess *g, const struct qwen_cmd *c,
+		     const struct qwen_session *s, uint32_t positions,
+		     const struct qwen_sampling *how, struct err *e);
+void qwen_guess_close(struct qwen_guess *g);
+
+#endif

@@ -1,0 +1,91 @@
+#!/bin/sh
+# --speculate and --draft on the command line: the same text, refusals, and what
+# bench stores of it.
+. tests/tap.sh
+. tests/engine/learnt.sh
+unset T0_DB
+q=$T0_BUILD/t0-qwen3
+r=$T0_BUILD/t0-results
+learnt_model
+tail -c +5000 "$learnt_text" | head -c 140 >"$tmp/prompt"
+{ echo && cat "$tmp/prompt"; } >"$tmp/newline"
+
+# write NAME OPTION...: a text, in $tmp/NAME.
+write() {
+	name=$1
+	shift
+	exits 0 "text $name" "$q" generate -m "$learnt" -f "$tmp/prompt" \
+		-n 40 "$@"
+	cp "$tmp/out" "$tmp/$name"
+	cp "$tmp/err" "$tmp/$name.err"
+}
+write plain -g
+write lookup -g --speculate lookup
+write draft -g --draft "$learnt"
+write wrong -g --speculate wrong
+write short -g --speculate lookup:2 --chunk 3
+write int4 -g -w int4
+write int4-draft -g -w int4 --speculate draft:4 --draft "$learnt"
+write drawn --temperature 0.8 --seed 5
+write drawn-lookup --temperature 0.8 --seed 5 --speculate lookup
+for as in lookup draft wrong short; do
+	ok "greedy, the text with $as is the same" cmp "$tmp/plain" "$tmp/$as"
+done
+ok 'of int4, too' cmp "$tmp/int4" "$tmp/int4-draft"
+ok 'and what is drawn with lookup' cmp "$tmp/drawn" "$tmp/drawn-lookup"
+has "$tmp/lookup.err" '; lookup: ' 'who proposed'
+has "$tmp/lookup.err" ' tokens a pass, ' 'how many came at once'
+has "$tmp/wrong.err" ' 0 % of what it proposed right' 'and how often it was right'
+exits 0 'as JSON' "$q" generate -q -m "$learnt" -f "$tmp/prompt" -n 20 -g \
+	--draft "$learnt" --json
+has "$tmp/out" '"right": 1' 'the model is its own best draft'
+
+while IFS='|' read -r what said options; do
+	# shellcheck disable=SC2086 # options
+	exits 2 "$what" "$q" generate -q -m "$learnt" -p a -n 2 $options
+	has "$tmp/err" "$said" "$what: says why"
+done <<'END'
+an unknown proposer|wanted lookup, draft or wrong|--speculate guess
+none at once|:1 to :7|--speculate lookup:0
+too many at once|:1 to :7|--speculate lookup:8
+no number|:1 to :7|--speculate lookup:a
+a draft that is not named|without --draft DIR|--speculate draft
+a draft that is not used|which has no model|--speculate lookup --draft x
+a draft that is not there|cannot open|--draft /nowhere
+a backend that cannot|wanted cpu|--speculate lookup --backend gpu --device soft
+END
+exits 0 'a model of other tokens' scripts/make-model "$tmp/tiny"
+exits 2 'is no draft' "$q" generate -q -m "$learnt" -p a --draft "$tmp/tiny"
+has "$tmp/err" 'a vocabulary of 512 tokens; the model has 600' 'is told'
+cp -r "$learnt" "$tmp/words"
+sed 's/"th"/"zq"/g; s/"t h"/"z q"/g' "$learnt/tokenizer.json" \
+	>"$tmp/words/tokenizer.json"
+exits 2 'nor one of as many others' "$q" generate -q -m "$learnt" -p a \
+	--draft "$tmp/words"
+has "$tmp/err" "$tmp/words: " 'which is named'
+
+# ---- bench ----
+# rows WHAT QUERY: what it gives, on one line.
+rows() {
+	exits 0 "$1" "$r" sql --csv --db "$tmp/db" "$2"
+	rows=$(tail -n +2 "$tmp/out" | tr -d '\r' | tr '\n' ' ')
+}
+for file in prompt newline; do
+	exits 0 "bench of $file" "$q" bench -q -m "$learnt" --prefill 32 \
+		--decode 48 --samples 6 -f "$tmp/$file" --speculate lookup \
+		--db "$tmp/db" --csv
+	ok 'a row has the gain, tau and acceptance' awk -F, '
+		$1 == "lookup" && $13 > 0 && $14 >= 1 && $15 >= 0 { n++ }
+		END { exit n != 1 }' "$tmp/out"
+done
+rows metrics "SELECT metric FROM v_results WHERE run = 1 AND
+	params ->> 'phase' = 'speculate' ORDER BY metric"
+is "$rows" "acceptance gain pass_cost propose_cost speed speed_of_one tau \
+tokens_per_pass " 'are all there'
+rows verdicts "SELECT kind FROM v_verdicts WHERE run = 1 AND
+	params ->> 'phase' = 'speculate' ORDER BY kind"
+is "$rows" 'coherence correctness ' 'the text is judged for itself'
+exits 2 'a prompt that a newline was put before' "$r" compare 1 2 \
+	--db "$tmp/db"
+has "$tmp/err" 'inputs.prompt is' 'is another one: it is not compared'
+plan_done
