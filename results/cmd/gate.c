@@ -64,7 +64,8 @@ static bool check_verdict(const char *what, const char *was, const char *is,
 /* A gain counts only for output that was checked. */
 static void judge_gain(const struct measured *now, struct gate_verdict *v)
 {
-	bool text = !strcmp(now->first->unit, "token/s");
+	/* Text: so its unit says, or that somebody tried to judge it. */
+	bool text = !strcmp(now->first->unit, "token/s") || now->coherent;
 
 	if (!is_pass(now->correct))
 		set_reason(v, GATE_INCONCLUSIVE, "%.3g %% better, but no "

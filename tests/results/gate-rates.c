@@ -229,6 +229,14 @@ static void test_rules(void)
 	a.coherent = b.coherent = NULL;
 	answer_is(a, b, GATE_INCONCLUSIVE, "no coherence",
 		  "twice as fast without a look at the text");
+	a.unit = b.unit = "1";
+	answer_is(a, b, GATE_PASS, "better, and correct",
+		  "a larger ratio, which is of no text");
+	a.coherent = b.coherent = "inconclusive";
+	answer_is(a, b, GATE_INCONCLUSIVE, "no coherence",
+		  "one of speeds whose text could not be judged");
+	a.coherent = b.coherent = NULL;
+	a.unit = b.unit = "token/s";
 	answer_is(b, a, GATE_REGRESS, "may lose less than 5 %",
 		  "half as fast");
 	a.better = b.better = "none";
