@@ -21,6 +21,12 @@ static inline uint32_t to_i32(float f)
 	return f >= -2147483648.0f ? (uint32_t)(int32_t)f : (uint32_t)INT32_MIN;
 }
 
+/* A signed number of the low 24 bits. */
+static inline int32_t low24(uint32_t v)
+{
+	return (int32_t)(v << 8) >> 8;
+}
+
 /* Bits of the lanes below `lane` of a half. */
 static inline uint32_t lanes_below(int lane)
 {

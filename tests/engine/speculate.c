@@ -4,6 +4,7 @@
  * a model that has learnt something.  What is slower than that is bounded, on a
  * clock of the test's own.
  */
+#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -185,7 +186,7 @@ static bool corpus_read(const char *learnt, struct qwen_ids *ids)
 {
 	struct buf text = { 0 };
 	struct err e = { 0 };
-	char path[512];
+	char path[PATH_MAX];
 	struct qwen_tokenizer *tok = qwen_tokenizer_load(learnt, &e);
 	struct qwen_encoder *x = tok ? qwen_encoder_new(tok) : NULL;
 	bool good;
