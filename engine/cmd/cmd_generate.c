@@ -23,14 +23,6 @@ struct talk {
 	const char *ended; /* why */
 };
 
-static bool is_stop(const struct qwen_config *c, uint32_t id)
-{
-	for (uint32_t i = 0; i < c->n_stops; i++)
-		if (c->stop[i] == id)
-			return true;
-	return false;
-}
-
 /* Text goes out as soon as its characters are whole. */
 static void print_token(struct talk *t, uint32_t id, bool end)
 {
@@ -54,7 +46,7 @@ static void print_token(struct talk *t, uint32_t id, bool end)
 static bool say_next(struct talk *t)
 {
 	const uint32_t id = t->ids.v[t->n_prompt + t->n_out];
-	const bool stops = is_stop(&t->s->model.config, id);
+	const bool stops = qwen_config_stops(&t->s->model.config, id);
 
 	if (!t->n_out++)
 		t->first_ns = time_mono_ns();

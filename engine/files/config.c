@@ -228,9 +228,8 @@ static bool stop_add(struct qwen_config *c, const json_t *v, struct err *e)
 		return err_set(e, ERR_INPUT, "\"eos_token_id\" has %s; wanted "
 			       "tokens from 0 to %u", show_value(v, text),
 			       c->vocab - 1);
-	for (uint32_t i = 0; i < c->n_stops; i++)
-		if (c->stop[i] == (uint32_t)id)
-			return true;
+	if (qwen_config_stops(c, (uint32_t)id))
+		return true;
 	if (c->n_stops == QWEN_MAX_STOPS)
 		return err_set(e, ERR_INPUT, "\"eos_token_id\" has more than "
 			       "%d tokens", QWEN_MAX_STOPS);
@@ -456,6 +455,14 @@ uint64_t qwen_config_params(const struct qwen_config *c)
 	uint64_t layer = attention + ffn + 2 * h + 2 * d;
 
 	return c->layers * layer + h + h * c->vocab * (c->tied ? 1 : 2);
+}
+
+bool qwen_config_stops(const struct qwen_config *c, uint32_t id)
+{
+	for (uint32_t i = 0; i < c->n_stops; i++)
+		if (c->stop[i] == id)
+			return true;
+	return false;
 }
 
 double qwen_config_flop(const struct qwen_config *c, uint32_t n)

@@ -90,6 +90,8 @@ bool qwen_config_parse(struct qwen_config *c, const char *config,
 /* config_write.c: both files' text, which reads back as it is; appended. */
 void qwen_config_print(const struct qwen_config *c, struct buf *config,
 		       struct buf *generation);
+/* Is a text over behind this token? */
+bool qwen_config_stops(const struct qwen_config *c, uint32_t id);
 /* Parameters in all. */
 uint64_t qwen_config_params(const struct qwen_config *c);
 /*

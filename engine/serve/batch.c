@@ -301,9 +301,8 @@ static void put_tokens(struct qwen_batch *b, const struct request *r,
 static enum qwen_end end_of(const struct qwen_batch *b, const struct request *r,
 			    uint32_t id)
 {
-	for (uint32_t i = 0; i < b->m->config.n_stops; i++)
-		if (b->m->config.stop[i] == id)
-			return QWEN_END_STOP;
+	if (qwen_config_stops(&b->m->config, id))
+		return QWEN_END_STOP;
 	return r->ids.n - r->n_prompt == r->most ? QWEN_END_LENGTH :
 						   QWEN_GOES_ON;
 }

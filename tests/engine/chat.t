@@ -69,6 +69,14 @@ exits 0 'commands' say --thinking hide <"$tmp/lines"
 is "$(tail -n 1 "$tmp/out")" 'The sea is salt water, and large.' 'a talk is loaded'
 ok 'what was saved has the system' grep -q 'Be kind' "$tmp/saved"
 exits 0 'and is what generate takes' "$q" generate -q -m "$t" -n 4 --messages "$tmp/saved"
+printf 'Hello there\n/undo\nWhat is the sea?\n/save %s\n' "$tmp/undone" >"$tmp/lines"
+exits 0 'a turn is taken back' say -q <"$tmp/lines"
+is "$(sqlite3 :memory: "SELECT json_array_length(readfile('$tmp/undone')) ||
+	json_extract(readfile('$tmp/undone'), '\$[0].content')")" '2What is the sea?' 'and gone'
+printf 'Hello there\n/retry\n/save %s\n' "$tmp/retried" >"$tmp/lines"
+exits 0 'another answer' "$q" chat -q -m "$m" -n 8 --temperature 2 <"$tmp/lines"
+is "$(sqlite3 :memory: "SELECT json_array_length(readfile('$tmp/retried'))")" 2 'replaces the last'
+is "$(sort -u "$tmp/out" | wc -l)" "$(wc -l <"$tmp/out")" 'and is another'
 printf '/set temperature 0.5\n/set tokens 7\n/set thinking hide\n/set\n' >"$tmp/lines"
 exits 0 'settings' say <"$tmp/lines"
 has "$tmp/out" 'temperature 0.5' 'are kept, greedy or not'
@@ -87,6 +95,8 @@ is "$(wc -c <"$tmp/out")" 0 'ends at once'
 # ---- mistakes ----
 refuse() { printf '%s\n' "$1" >"$tmp/lines"; exits 2 "refused: $1" say <"$tmp/lines"; has "$tmp/err" "$2" "  $2"; }
 refuse '/sytem x' 'is /system meant?'
+refuse '/undo' 'no turn yet'
+refuse '/retry' 'no turn yet'
 refuse '/load' "wanted a file's name"
 refuse "/load $tmp/none" "$tmp/none"
 refuse "/load $tmp/talk.jsonl" "$tmp/talk.jsonl: line 2"

@@ -20,6 +20,7 @@ struct chat {
 	struct chat_lines *lines;
 	struct chat_talk talk;
 	struct qwen_ids held; /* tokens that the cache has */
+	uint64_t answers;     /* so far: each has a seed of its own */
 	bool quit;
 };
 
@@ -89,14 +90,6 @@ static void note_cache(struct chat *ch, const struct answer *a)
 						a->out.v[i - a->prompt.n]);
 }
 
-static bool is_stop(const struct qwen_config *m, uint32_t id)
-{
-	for (uint32_t i = 0; i < m->n_stops; i++)
-		if (m->stop[i] == id)
-			return true;
-	return false;
-}
-
 /* A token of the answer; a stop is none. */
 static void take_token(struct chat *ch, struct answer *a, uint32_t id)
 {
@@ -129,7 +122,7 @@ static bool write_answer(struct chat *ch, struct answer *a, struct err *e)
 		if (!qwen_sample(&a->sampler, qwen_logits(ch->state, row), &id,
 				 e))
 			return false;
-		if (is_stop(&ch->s.model.config, id)) {
+		if (qwen_config_stops(&ch->s.model.config, id)) {
 			a->ended = "stop token";
 			break;
 		}
@@ -182,7 +175,7 @@ static bool answer_open(struct chat *ch, struct answer *a, struct err *e)
 
 	a->show.to = stdout;
 	a->show.paint = paint_wanted(stdout);
-	how.seed += ch->talk.n;
+	how.seed += ch->answers++;
 	if (!chat_thinking_parse(ch->c->thinking, &a->show.how, e) ||
 	    !chat_talk_ids(&ch->talk, ch->encoder, ch->c->no_think, &a->prompt,
 			   e))
@@ -257,6 +250,40 @@ static bool run_system(struct chat *ch, const char *text, struct err *e)
 	return true;
 }
 
+/* Turns before the last one of the user's. */
+static bool find_last(const struct chat *ch, size_t *n, struct err *e)
+{
+	for (*n = ch->talk.n; *n && strcmp(ch->talk.v[*n - 1].role, "user");)
+		--*n;
+	if (!*n)
+		return err_set(e, ERR_USAGE, "there is no turn yet");
+	--*n;
+	return true;
+}
+
+static bool run_undo(struct chat *ch, const char *text, struct err *e)
+{
+	size_t n;
+
+	(void)text;
+	if (!find_last(ch, &n, e))
+		return false;
+	chat_talk_truncate(&ch->talk, n);
+	return true;
+}
+
+/* Another answer: its seed is new, so greedy it is the same. */
+static bool run_retry(struct chat *ch, const char *text, struct err *e)
+{
+	size_t n;
+
+	(void)text;
+	if (!find_last(ch, &n, e))
+		return false;
+	chat_talk_truncate(&ch->talk, n + 1);
+	return answer_turn(ch, e);
+}
+
 static bool is_named(const char *text, const char *command, struct err *e)
 {
 	return *text ||
@@ -299,6 +326,8 @@ static const struct order {
 	  "what the model is told first; without TEXT "
 	  "nothing",
 	  run_system },
+	{ "undo", "", "take the last turn and its answer back", run_undo },
+	{ "retry", "", "another answer to the last turn", run_retry },
 	{ "save", " FILE", "the conversation, as generate --messages takes it",
 	  run_save },
 	{ "load", " FILE", "go on with such a one", run_load },
