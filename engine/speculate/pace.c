@@ -11,9 +11,11 @@
 /* Of all time, for the account. */
 #define ALLOWED 0.02
 /* In passes of a token: what the account begins with, and what it holds. */
-#define ACCOUNT_BEGIN 1.5
+#define ACCOUNT_BEGIN 1.0
 #define ACCOUNT_LEAST (-16.0)
 #define ACCOUNT_MOST  8.0
+/* Passes of a token before all others: the first ones find cold caches. */
+#define WARM 4
 /* A pass of a token is measured again after so many others. */
 #define MEASURED_AGAIN 64
 
@@ -48,15 +50,26 @@ static double cost_of(const struct qwen_pace *p, uint32_t n)
 	return pass_of(p, n) + p->propose * n;
 }
 
+/* What passes of much longer ones cost would be a guess: by twice at most. */
+static uint32_t longest_tried(const struct qwen_pace *p)
+{
+	uint32_t n = p->most;
+
+	while (n && !(p->pass[n] > 0))
+		n--;
+	return 2 * n + 1 < p->most ? 2 * n + 1 : p->most;
+}
+
 uint32_t qwen_pace_length(const struct qwen_pace *p, uint32_t kind)
 {
 	double best, tokens = 1, chance = 1;
-	uint32_t n = 0;
+	uint32_t n = 0, most;
 
-	if (!(p->pass[0] > 0) || p->since_one >= MEASURED_AGAIN)
+	if (p->warm < WARM || p->since_one >= MEASURED_AGAIN)
 		return 0;
 	best = 1 / p->pass[0];
-	for (uint32_t i = 1; i <= p->most; i++) {
+	most = longest_tried(p);
+	for (uint32_t i = 1; i <= most; i++) {
 		chance *= p->right[kind];
 		tokens += chance;
 		if (tokens / cost_of(p, i) > best) {
@@ -93,16 +106,18 @@ static void average(double *known, double now)
 void qwen_pace_see(struct qwen_pace *p, uint32_t kind, uint32_t n,
 		   uint32_t right, double propose_s, double pass_s)
 {
-	const bool first = !(p->pass[0] > 0);
-
+	if (p->warm < WARM) {
+		p->pass[0] = p->warm++ && p->pass[0] < pass_s ? p->pass[0] :
+								pass_s;
+		p->account = ACCOUNT_BEGIN * p->pass[0];
+		return;
+	}
 	average(&p->pass[n], pass_s);
 	if (n)
 		average(&p->propose, propose_s / n);
 	for (uint32_t i = 0; i < n && i <= right; i++)
 		p->right[kind] += RIGHT_NEW * ((i < right) - p->right[kind]);
 	p->since_one = n ? p->since_one + 1 : 0;
-	if (first)
-		p->account = ACCOUNT_BEGIN * p->pass[0];
 	const double one = p->pass[0];
 	const double spent =
 		clamp(propose_s, 0, 4 * one) + clamp(pass_s, 0, 2 * p->pass[n]);

@@ -98,6 +98,7 @@ struct qwen_pace {
 	double propose;			/* seconds, of one */
 	double right[QWEN_KINDS];
 	double account;
+	uint32_t warm;	    /* passes of the beginning, without proposals */
 	uint32_t since_one; /* passes since the last without proposals */
 };
 void qwen_pace_init(struct qwen_pace *p, uint32_t most);
