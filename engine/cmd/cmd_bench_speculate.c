@@ -99,12 +99,59 @@ static bool measure_pair(struct gain *g, uint64_t i, struct err *e)
 	return true;
 }
 
+/* A case with its speed and verdicts; b->said is what was said. */
+static bool store_speed(struct gain *g, const char *how, const double *speed,
+			double *median, int64_t *id, struct err *e)
+{
+	struct qwen_bench *b = g->b;
+	char params[128], text[96];
+
+	snprintf(text, sizeof(text), "the same %u tokens with and without",
+		 g->tokens);
+	res_params(params, sizeof(params), "phase:s tokens:u how:s",
+		   "speculate", g->tokens, how);
+	return res_case_id(b->db, "engine", qwen_cmd_name(b->c->model), params,
+			   id, e) &&
+	       qwen_bench_samples(b, *id, "speed", "token/s", speed, RES_HIGHER,
+				  median, e) &&
+	       qwen_bench_correct(b, *id, text, e) &&
+	       qwen_bench_coherence(b, *id, 0, e);
+}
+
+/* What it came from: rows of values that are ratios. */
+static bool store_ratios(struct gain *g, int64_t id, struct err *e)
+{
+	const struct qwen_speculated *s = &g->sum;
+	const double passes = (double)s->passes;
+	/* Seconds of all passes, were each of a token. */
+	const double one_s = passes * g->one_s / (double)g->b->finished;
+	const struct {
+		const char *metric;
+		double v, of;
+		enum res_better better;
+	} all[] = {
+		{ "tokens_per_pass", (double)s->tokens, passes, RES_HIGHER },
+		{ "tau", (double)(s->tried + s->right), (double)s->tried,
+		  RES_HIGHER },
+		{ "acceptance", (double)s->right, (double)s->proposed,
+		  RES_HIGHER },
+		{ "pass_cost", s->pass_s, one_s, RES_LOWER },
+		{ "propose_cost", s->propose_s, one_s, RES_LOWER },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(all); i++)
+		if (all[i].of > 0 &&
+		    !qwen_bench_derived(g->b, id, all[i].metric, "1",
+					all[i].v / all[i].of, all[i].better, e))
+			return false;
+	return true;
+}
+
 static bool store_gain(struct gain *g, struct err *e)
 {
 	struct qwen_bench *b = g->b;
 	const struct qwen_speculated *s = &g->sum;
 	const char *how = b->c->speculate ? b->c->speculate : "draft";
-	char params[128], text[96];
 	double speed, one, ratio;
 	int64_t id;
 
@@ -112,38 +159,11 @@ static bool store_gain(struct gain *g, struct err *e)
 	memmove(b->said.v, b->said.v + b->prompt.n,
 		(b->said.n - b->prompt.n) * sizeof(*b->said.v));
 	b->said.n -= b->prompt.n;
-	snprintf(text, sizeof(text), "the same %u tokens as one by one",
-		 g->tokens);
-	res_params(params, sizeof(params), "phase:s tokens:u how:s",
-		   "speculate", g->tokens, how);
-	if (!res_case_id(b->db, "engine", qwen_cmd_name(b->c->model), params,
-			 &id, e) ||
-	    !qwen_bench_samples(b, id, "speed", "token/s", g->speed, RES_HIGHER,
-				&speed, e) ||
-	    !qwen_bench_samples(b, id, "speed_of_one", "token/s", g->one,
-				RES_HIGHER, &one, e) ||
+	if (!store_speed(g, "one", g->one, &one, &id, e) ||
+	    !store_speed(g, how, g->speed, &speed, &id, e) ||
 	    !qwen_bench_samples(b, id, "gain", "1", g->ratio, RES_HIGHER,
 				&ratio, e) ||
-	    !qwen_bench_derived(b, id, "tokens_per_pass", "1",
-				(double)s->tokens / (double)s->passes,
-				RES_HIGHER, e) ||
-	    (s->tried &&
-	     (!qwen_bench_derived(b, id, "tau", "1",
-				  1 + (double)s->right / (double)s->tried,
-				  RES_HIGHER, e) ||
-	      !qwen_bench_derived(b, id, "acceptance", "1",
-				  (double)s->right / (double)s->proposed,
-				  RES_HIGHER, e))) ||
-	    !qwen_bench_derived(b, id, "pass_cost", "1",
-				s->pass_s / (double)s->passes * b->finished /
-					g->one_s,
-				RES_LOWER, e) ||
-	    !qwen_bench_derived(b, id, "propose_cost", "1",
-				s->propose_s / (double)s->passes * b->finished /
-					g->one_s,
-				RES_LOWER, e) ||
-	    !qwen_bench_correct(b, id, text, e) ||
-	    !qwen_bench_coherence(b, id, 0, e))
+	    !store_ratios(g, id, e))
 		return false;
 	table_row(&b->t);
 	table_cell(&b->t, 0, "%s", how);

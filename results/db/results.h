@@ -338,7 +338,7 @@ bool res_run_previous(struct res_db *db, int64_t run, int64_t *previous,
  *	forecast  model         {"phase","tokens",
  *	                         "behind"}             tokens_per_s [token/s]
  *	engine    model         {"phase","tokens",
- *	                         "batch"}              any [token/s]
+ *	                         "batch" or "how"}     any [token/s]
  *	dispatch  method        {"mode","packets":N}   latency [s], with samples
  *	verify    kernel        {"object":file}        findings, and each rule
  *	                                               that found some [1]

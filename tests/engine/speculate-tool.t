@@ -79,11 +79,14 @@ for file in prompt newline; do
 		END { exit n != 1 }' "$tmp/out"
 done
 rows metrics "SELECT metric FROM v_results WHERE run = 1 AND
-	params ->> 'phase' = 'speculate' ORDER BY metric"
-is "$rows" "acceptance gain pass_cost propose_cost speed speed_of_one tau \
-tokens_per_pass " 'are all there'
+	params ->> 'how' = 'lookup' ORDER BY metric"
+is "$rows" 'acceptance gain pass_cost propose_cost speed tau tokens_per_pass ' \
+	'are all there'
+rows 'without it' "SELECT metric FROM v_results WHERE run = 1 AND
+	params ->> 'how' = 'one'"
+is "$rows" 'speed ' 'is the speed beside it'
 rows verdicts "SELECT kind FROM v_verdicts WHERE run = 1 AND
-	params ->> 'phase' = 'speculate' ORDER BY kind"
+	params ->> 'how' = 'lookup' ORDER BY kind"
 is "$rows" 'coherence correctness ' 'the text is judged for itself'
 exits 2 'a prompt that a newline was put before' "$r" compare 1 2 \
 	--db "$tmp/db"
