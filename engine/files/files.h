@@ -283,9 +283,15 @@ void qwen_gguf_put_list(struct qwen_gguf_out *o, const char *key,
 			enum qwen_gguf_type type, uint64_t n);
 void qwen_gguf_item_text(struct qwen_gguf_out *o, const char *s, size_t len);
 void qwen_gguf_item_int(struct qwen_gguf_out *o, int32_t v);
+/* The architecture: "qwen3", of a mixture "qwen3moe". */
+const char *qwen_gguf_kind(const struct qwen_config *c);
 /* All that qwen_gguf_config() reads, but the sizes that tensors have. */
 void qwen_gguf_put_config(struct qwen_gguf_out *o, const struct qwen_config *c);
-/* Version 3; tensors as for qwen_tensors_write(). */
+/*
+ * Version 3; tensors as for qwen_tensors_write().  One of three dimensions is
+ * shape[0] matrices, and `make` is asked for each of them: its numbers count
+ * tensors and such matrices.
+ */
 bool qwen_gguf_write(const struct qwen_gguf_out *o, const char *path,
 		     const struct qwen_tensor *t, size_t n,
 		     qwen_bytes_fn *make, void *ctx, struct err *e);
@@ -298,6 +304,15 @@ bool qwen_gguf_write(const struct qwen_gguf_out *o, const char *path,
  * it is none.  Rows and columns are the same in both.
  */
 const char *qwen_gguf_rename(struct arena *mem, const char *name, bool to_gguf);
+/*
+ * Matrices of a layer's experts are one tensor there: part 0 to 2 of one of
+ * them ("model.layers.0.mlp.experts.7.up_proj.weight", without ".weight"), and
+ * of all ("blk.0.ffn_up_exps.weight").
+ */
+#define QWEN_EXPERT_PARTS 3
+const char *qwen_expert_name(struct arena *mem, uint32_t layer, uint32_t expert,
+			     int part);
+const char *qwen_gguf_experts_name(struct arena *mem, uint32_t layer, int part);
 /*
  * What the model is; refused is what qwen_config_load() refuses, too.  It
  * samples by default if there is a general.sampling.temp.

@@ -103,6 +103,19 @@ static const char *expert_name(struct arena *mem, const struct qwen_tensor *t,
 	return NULL;
 }
 
+const char *qwen_expert_name(struct arena *mem, uint32_t layer, uint32_t expert,
+			     int part)
+{
+	return arena_printf(mem, "model.layers.%u.mlp.experts.%u.%s", layer,
+			    expert, experts_name[part].folder);
+}
+
+const char *qwen_gguf_experts_name(struct arena *mem, uint32_t layer, int part)
+{
+	return arena_printf(mem, "blk.%u.%s.weight", layer,
+			    experts_name[part].gguf);
+}
+
 #define MATRICES_MAX (1 << 22)
 
 /* Tensors of all experts become matrices of each. */

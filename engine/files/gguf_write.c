@@ -67,44 +67,95 @@ void qwen_gguf_item_int(struct qwen_gguf_out *o, int32_t v)
 	put_number(&o->keys, (uint32_t)v, 4);
 }
 
+struct real_key {
+	const char *name;
+	double v;
+};
+struct size_key {
+	const char *name;
+	uint32_t v;
+};
+
+/* Behind the name of the architecture; a size of 0 is not there. */
+static void put_sizes(struct qwen_gguf_out *o, const char *kind,
+		      const struct size_key *k, size_t n)
+{
+	char key[96];
+
+	for (size_t i = 0; i < n; i++) {
+		snprintf(key, sizeof(key), "%s.%s", kind, k[i].name);
+		if (k[i].v)
+			qwen_gguf_put_int(o, key, k[i].v);
+	}
+}
+
+static void put_reals(struct qwen_gguf_out *o, const char *kind,
+		      const struct real_key *k, size_t n)
+{
+	char key[96];
+
+	for (size_t i = 0; i < n; i++) {
+		snprintf(key, sizeof(key), "%s.%s", kind, k[i].name);
+		qwen_gguf_put_real(o, key, k[i].v);
+	}
+}
+
+const char *qwen_gguf_kind(const struct qwen_config *c)
+{
+	return c->experts.n ? "qwen3moe" : "qwen3";
+}
+
+static void put_yarn(struct qwen_gguf_out *o, const struct qwen_config *c)
+{
+	const char *kind = qwen_gguf_kind(c);
+	const struct real_key factor = { "rope.scaling.factor",
+					 c->yarn.factor };
+	const struct size_key length = {
+		"rope.scaling.original_context_length",
+		(uint32_t)c->yarn.positions
+	};
+	const struct real_key rest[] = {
+		{ "rope.scaling.yarn_beta_fast", c->yarn.fast },
+		{ "rope.scaling.yarn_beta_slow", c->yarn.slow },
+		/* Theirs is by what follows from the factor. */
+		{ "rope.scaling.attn_factor",
+		  c->yarn.attention / (0.1 * log(c->yarn.factor) + 1) },
+	};
+	char key[96];
+
+	snprintf(key, sizeof(key), "%s.rope.scaling.type", kind);
+	qwen_gguf_put_text(o, key, "yarn");
+	put_reals(o, kind, &factor, 1);
+	put_sizes(o, kind, &length, 1);
+	put_reals(o, kind, rest, ARRAY_SIZE(rest));
+}
+
 void qwen_gguf_put_config(struct qwen_gguf_out *o, const struct qwen_config *c)
 {
-	const struct {
-		const char *key;
-		uint32_t v;
-	} size[] = {
-		{ "qwen3.block_count", c->layers },
-		{ "qwen3.context_length", c->max_positions },
-		{ "qwen3.embedding_length", c->hidden },
-		{ "qwen3.feed_forward_length", c->ffn },
-		{ "qwen3.attention.head_count", c->heads },
-		{ "qwen3.attention.head_count_kv", c->kv_heads },
-		{ "qwen3.attention.key_length", c->head_dim },
-		{ "qwen3.attention.value_length", c->head_dim },
+	const char *kind = qwen_gguf_kind(c);
+	const struct size_key size[] = {
+		{ "block_count", c->layers },
+		{ "context_length", c->max_positions },
+		{ "embedding_length", c->hidden },
+		{ "feed_forward_length", c->ffn },
+		{ "attention.head_count", c->heads },
+		{ "attention.head_count_kv", c->kv_heads },
+		{ "attention.key_length", c->head_dim },
+		{ "attention.value_length", c->head_dim },
+		{ "expert_count", c->experts.n },
+		{ "expert_used_count", c->experts.used },
+		{ "expert_feed_forward_length", c->experts.n ? c->ffn : 0 },
+	};
+	const struct real_key real[] = {
+		{ "rope.freq_base", c->rope_theta },
+		{ "attention.layer_norm_rms_epsilon", c->norm_eps },
 	};
 
-	qwen_gguf_put_text(o, "general.architecture", "qwen3");
-	for (size_t i = 0; i < ARRAY_SIZE(size); i++)
-		qwen_gguf_put_int(o, size[i].key, size[i].v);
-	qwen_gguf_put_real(o, "qwen3.rope.freq_base", c->rope_theta);
-	qwen_gguf_put_real(o, "qwen3.attention.layer_norm_rms_epsilon",
-			   c->norm_eps);
-	if (c->yarn.factor > 0) {
-		qwen_gguf_put_text(o, "qwen3.rope.scaling.type", "yarn");
-		qwen_gguf_put_real(o, "qwen3.rope.scaling.factor",
-				   c->yarn.factor);
-		qwen_gguf_put_int(o,
-				  "qwen3.rope.scaling.original_context_length",
-				  (uint32_t)c->yarn.positions);
-		qwen_gguf_put_real(o, "qwen3.rope.scaling.yarn_beta_fast",
-				   c->yarn.fast);
-		qwen_gguf_put_real(o, "qwen3.rope.scaling.yarn_beta_slow",
-				   c->yarn.slow);
-		/* Theirs is by what follows from the factor. */
-		qwen_gguf_put_real(o, "qwen3.rope.scaling.attn_factor",
-				   c->yarn.attention /
-					   (0.1 * log(c->yarn.factor) + 1));
-	}
+	qwen_gguf_put_text(o, "general.architecture", kind);
+	put_sizes(o, kind, size, ARRAY_SIZE(size));
+	put_reals(o, kind, real, ARRAY_SIZE(real));
+	if (c->yarn.factor > 0)
+		put_yarn(o, c);
 	if (c->sample) {
 		qwen_gguf_put_real(o, "general.sampling.temp", c->temperature);
 		qwen_gguf_put_int(o, "general.sampling.top_k", c->top_k);
@@ -169,11 +220,14 @@ bool qwen_gguf_write(const struct qwen_gguf_out *o, const char *path,
 	struct qwen_stream s;
 	bool ok = qwen_stream_open(&s, path, e) && head_add(o, &s, t, n, e);
 
-	for (size_t i = 0; ok && i < n; i++) {
+	for (size_t i = 0, at = 0; ok && i < n; i++) {
 		const size_t bytes = qwen_tensor_bytes(&t[i]);
-		const void *data = make(ctx, i, e);
-		ok = data && qwen_stream_add(&s, data, bytes, e) &&
-		     padding_add(&s, bytes, e);
+		const size_t parts = t[i].n_dims == 3 ? t[i].shape[0] : 1;
+		for (size_t k = 0; ok && k < parts; k++) {
+			const void *data = make(ctx, at++, e);
+			ok = data && qwen_stream_add(&s, data, bytes / parts, e);
+		}
+		ok = ok && padding_add(&s, bytes, e);
 	}
 	return qwen_stream_close(&s, ok, e);
 }

@@ -22,6 +22,7 @@ struct conversion {
 	const struct qwen_tensor **from;
 	const char **packed; /* its name, where it is packed by others */
 	size_t n;
+	const char *joined; /* what a tensor of experts will be called */
 	struct arena mem;
 	struct qwen_blocks blocks; /* of the tensor that is written */
 	float *row;		   /* of a norm */
@@ -98,6 +99,12 @@ static bool has_end(const char *name, const char *end)
 	return n > m && strcmp(name + n - m, end) == 0;
 }
 
+/* There, of a matrix or of all experts' that are beside it; or NULL. */
+static const char *gguf_name(struct conversion *c, const char *name)
+{
+	return c->joined ? c->joined : qwen_gguf_rename(&c->mem, name, true);
+}
+
 /* A matrix that FP8, GPTQ or AWQ packed, by the tensor that has its codes. */
 static bool foreign_add(struct conversion *c, const struct qwen_tensor *t)
 {
@@ -112,7 +119,7 @@ static bool foreign_add(struct conversion *c, const struct qwen_tensor *t)
 		return false;
 	const char *name = fp8 ? t->name : arena_printf(
 		&c->mem, "%.*s.weight", stem, t->name);
-	const char *gguf = qwen_gguf_rename(&c->mem, name, true);
+	const char *gguf = gguf_name(c, name);
 	if (!gguf)
 		return false;
 	*to = (struct qwen_tensor){ .name = name, .n_dims = 2,
@@ -151,13 +158,13 @@ static bool tensor_add(struct conversion *c, const struct qwen_tensor *t,
 		       struct err *e)
 {
 	struct qwen_tensor *to = &c->out[c->n];
-	const char *gguf = qwen_gguf_rename(&c->mem, t->name, true);
+	const char *gguf = gguf_name(c, t->name);
 
 	if (c->config.packing.kind && foreign_add(c, t))
 		return true;
 	if ((!gguf && c->to_gguf) || t->n_dims < 1 || t->n_dims > 2)
 		return err_set(e, ERR_UNSUPPORTED, "%s: tensor %s has no place "
-			       "in a dense Qwen3 model", t->file, t->name);
+			       "in a Qwen3 model", t->file, t->name);
 	if (t->n_dims == 2 && !is_float(t->dtype) && t->dtype <= QWEN_BOOL &&
 	    !scale_of(c, t))
 		return err_set(e, ERR_INPUT, "%s: tensor %s is %s without a "
@@ -173,10 +180,66 @@ static bool tensor_add(struct conversion *c, const struct qwen_tensor *t,
 				    .dtype = QWEN_F32 };
 	if (t->dtype == QWEN_U8)
 		to->shape[1] *= 2;
-	if (t->n_dims == 2)
+	/* A router stays f32 in such files: it decides, and is small. */
+	if (t->n_dims == 2 && !has_end(to->name, ".ffn_gate_inp.weight"))
 		to->dtype = matrix_type(c, t, to->shape[1]);
 	c->from[c->n++] = t;
 	return true;
+}
+
+/* Is it an expert's, one of many in a tensor of the file that is written? */
+static bool is_joined(const struct conversion *c, const struct qwen_tensor *t)
+{
+	unsigned layer, expert;
+	int end = 0;
+
+	return c->to_gguf &&
+	       sscanf(t->name, "model.layers.%u.mlp.experts.%u.%n", &layer,
+		      &expert, &end) == 2 && end &&
+	       layer < c->config.layers && expert < c->config.experts.n;
+}
+
+/* One expert's matrix, or its codes where others packed it. */
+static bool expert_add(struct conversion *c, uint32_t layer, uint32_t expert,
+		       int part, struct err *e)
+{
+	const char *name = qwen_expert_name(&c->mem, layer, expert, part);
+	const struct qwen_tensor *t = qwen_tensor_find(
+		&c->in, arena_printf(&c->mem, "%s.weight", name));
+	const size_t at = c->n;
+
+	if (!t)
+		t = qwen_tensor_find(&c->in, arena_printf(&c->mem, "%s.qweight",
+							  name));
+	if (!t)
+		return err_set(e, ERR_INPUT, "%s: tensor %s.weight is missing",
+			       c->how->from, name);
+	if (!tensor_add(c, t, e))
+		return false;
+	const struct qwen_tensor *to = &c->out[at], *first = &to[-(int)expert];
+	return (to->dtype == first->dtype && to->n_dims == 2 &&
+		to->shape[0] == first->shape[0] &&
+		to->shape[1] == first->shape[1]) ||
+	       err_set(e, ERR_UNSUPPORTED, "%s: tensor %s is not what that of "
+		       "expert 0 is, which a GGUF file has beside it; wanted "
+		       "the same type (--to makes it one) and size", t->file,
+		       t->name);
+}
+
+/* All experts, those side by side that a GGUF file has in one tensor. */
+static bool experts_add(struct conversion *c, struct err *e)
+{
+	bool ok = true;
+
+	for (uint32_t l = 0; ok && c->config.experts.n &&
+			     l < c->config.layers; l++)
+		for (int part = 0; ok && part < QWEN_EXPERT_PARTS; part++) {
+			c->joined = qwen_gguf_experts_name(&c->mem, l, part);
+			for (uint32_t i = 0; ok && i < c->config.experts.n; i++)
+				ok = expert_add(c, l, i, part, e);
+		}
+	c->joined = NULL;
+	return ok;
 }
 
 static int by_place(const void *a, const void *b, void *ctx)
@@ -203,12 +266,12 @@ static bool tensors_add(struct conversion *c, struct err *e)
 	qsort_r(all, n, sizeof(*all), by_place, NULL);
 	for (size_t i = 0; ok && i < n; i++)
 		/* A tied output layer is the embedding once more. */
-		if (!is_beside(c, all[i]) &&
+		if (!is_beside(c, all[i]) && !is_joined(c, all[i]) &&
 		    !(c->config.tied &&
 		      strcmp(all[i]->name, "lm_head.weight") == 0))
 			ok = tensor_add(c, all[i], e);
 	free(all);
-	return ok;
+	return ok && (!c->to_gguf || experts_add(c, e));
 }
 
 /* ---- its bytes ---- */
@@ -381,7 +444,9 @@ static bool words_put(struct conversion *c, struct qwen_gguf_out *o,
 
 	if (!qwen_tokenizer_there(from)) { /* others must be told so */
 		qwen_gguf_put_text(o, "tokenizer.ggml.model", "no_vocab");
-		qwen_gguf_put_int(o, "qwen3.vocab_size", c->config.vocab);
+		qwen_gguf_put_int(o, arena_printf(&c->mem, "%s.vocab_size",
+						  qwen_gguf_kind(&c->config)),
+				  c->config.vocab);
 		return true;
 	}
 	struct qwen_tokenizer *t = qwen_tokenizer_load(from, e);
@@ -403,16 +468,40 @@ static bool words_put(struct conversion *c, struct qwen_gguf_out *o,
 	return true;
 }
 
+/* Matrices of experts as one tensor; free() the result. */
+static struct qwen_tensor *tensors_join(const struct conversion *c, size_t *n)
+{
+	struct qwen_tensor *t = xcalloc(c->n + 1, sizeof(*t));
+
+	*n = 0;
+	for (size_t i = 0; i < c->n; (*n)++) {
+		struct qwen_tensor *to = &t[*n];
+		*to = c->out[i];
+		if (!has_end(to->name, "_exps.weight")) {
+			i++;
+			continue;
+		}
+		to->n_dims = 3;
+		to->shape[2] = to->shape[1];
+		to->shape[1] = to->shape[0];
+		to->shape[0] = c->config.experts.n;
+		i += c->config.experts.n;
+	}
+	return t;
+}
+
 static bool file_write(struct conversion *c, struct err *e)
 {
 	struct qwen_gguf_out o = { 0 };
 
+	size_t n;
+	struct qwen_tensor *t = tensors_join(c, &n);
 	qwen_gguf_put_config(&o, &c->config);
 	qwen_gguf_put_int(&o, "general.quantization_version", 2);
 	bool ok = words_put(c, &o, e) &&
-		  qwen_gguf_write(&o, c->how->to, c->out, c->n, tensor_bytes,
-				  c, e);
+		  qwen_gguf_write(&o, c->how->to, t, n, tensor_bytes, c, e);
 	qwen_gguf_out_fini(&o);
+	free(t);
 	return ok;
 }
 
@@ -552,10 +641,11 @@ bool qwen_model_convert(const struct qwen_conversion *how, struct err *e)
 
 	if (!ends_check(how, e) || !qwen_config_load(&c.config, how->from, e))
 		return false;
-	if (c.to_gguf && c.config.experts.n)
-		return err_set(e, ERR_UNSUPPORTED, "%s: a mixture of experts "
-			       "is not written as a GGUF file; wanted a folder "
-			       "as INTO, or a dense model", how->from);
+	if (c.to_gguf && c.config.experts.n && !c.config.experts.normed)
+		return err_set(e, ERR_UNSUPPORTED, "%s: \"norm_topk_prob\" is "
+			       "false, which GGUF files of mixtures cannot "
+			       "say; wanted a folder as INTO, or a mixture "
+			       "where it is true", how->from);
 	if (!qwen_tensors_open(&c.in, how->from, e))
 		return false;
 	bool ok = tensors_add(&c, e);

@@ -419,6 +419,46 @@ static void write_gguf(const char *path, const struct ref *r)
 	buf_fini(&g.data);
 }
 
+/* A folder's mixture as a file: the folder's logits, and stable bytes. */
+static void test_written(const char *dir, const float *want, size_t size)
+{
+	struct err e = { 0 };
+	char file[2][160];
+	struct buf bytes[2] = { { 0 }, { 0 } };
+	const struct qwen_load plain = { 0 };
+
+	for (int i = 0; i < 2; i++) {
+		snprintf(file[i], sizeof(file[i]), "%s/written%d.gguf", root, i);
+		const struct qwen_conversion how = {
+			.from = i ? file[0] : dir, .to = file[i],
+			.threads = threads,
+		};
+		if (!ok(qwen_model_convert(&how, &e) &&
+			file_read(file[i], 0, &bytes[i], &e),
+			"a file is made of a %s", i ? "file" : "folder"))
+			diag("%s", e.msg);
+	}
+	ok(bytes[0].len == bytes[1].len &&
+	   !memcmp(bytes[0].data, bytes[1].data, bytes[0].len),
+	   "files of the same mixture are the same");
+	struct qwen_model m = open_model(file[0], &plain);
+	float *got = logits_of(&m, N);
+	ok(m.config.experts.n == 12 && m.config.experts.used == 3 &&
+	   m.config.ffn == 96, "it says what a mixture it is");
+	ok(!memcmp(got, want, size), "and gives the folder's bits");
+	free(got);
+	qwen_model_close(&m);
+	buf_fini(&bytes[0]);
+	buf_fini(&bytes[1]);
+	/* What these files cannot say. */
+	const struct qwen_conversion how = {
+		.from = model("not normed", QWEN_W_F32, 4, 2, false),
+		.to = file[0], .threads = threads,
+	};
+	ok(!qwen_model_convert(&how, &e) && strstr(e.msg, "norm_topk_prob"),
+	   "shares that are not normed are refused");
+}
+
 /* A file's experts, all in one tensor, are those of a folder; and back. */
 static void test_gguf(void)
 {
@@ -447,6 +487,7 @@ static void test_gguf(void)
 	struct qwen_model c = open_model(back, &plain);
 	float *z = logits_of(&c, N);
 	ok(!memcmp(x, z, size), "which gives them, too");
+	test_written(dir, x, size);
 	free(x);
 	free(y);
 	free(z);
