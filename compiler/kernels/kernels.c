@@ -8,7 +8,8 @@
 enum { /* as the table's rows call them */
 	TYPE = KERNEL_TYPE, TO = KERNEL_TO, CACHE = KERNEL_CACHE,
 	HEAD = KERNEL_HEAD, RATIO = KERNEL_RATIO, WIDE = KERNEL_WIDE,
-	WEIGHTS = KERNEL_WEIGHTS, BYTES = KERNEL_BYTES, TOKENS = KERNEL_TOKENS
+	WEIGHTS = KERNEL_WEIGHTS, BYTES = KERNEL_BYTES, TOKENS = KERNEL_TOKENS,
+	NARROW = KERNEL_NARROW
 };
 
 #define BUILDER(name, file) \
@@ -47,7 +48,7 @@ static void fill_in(const struct kernel_entry *k, struct kernel_shape *s)
 	if (!s->to || !(k->uses & KERNEL_TO))
 		s->to = given;
 	if (!s->weights || !(k->uses & KERNEL_WEIGHTS))
-		s->weights = given;
+		s->weights = k->uses & KERNEL_NARROW ? DSL_BF16 : given;
 	if (!s->cache || !(k->uses & KERNEL_CACHE))
 		s->cache = given;
 	if (!s->head || !(k->uses & KERNEL_HEAD))
@@ -87,6 +88,9 @@ bool kernel_shape_check(const struct kernel_entry *k, struct kernel_shape *s,
 		return err_set(e, ERR_USAGE, "%s: weights of type %d; wanted "
 			       "f32, f16, bf16, i8 or u8", k->name,
 			       s->weights);
+	if (k->uses & KERNEL_NARROW && s->weights == DSL_F32)
+		return err_set(e, ERR_USAGE, "%s: weights of f32; wanted f16, "
+			       "bf16, i8 or u8", k->name);
 	if (k->per == KERNEL_TILE && s->group != k->group)
 		return err_set(e, ERR_USAGE, "%s: groups of %u work-items; "
 			       "wanted %u", k->name, s->group, k->group);

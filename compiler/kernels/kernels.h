@@ -59,6 +59,10 @@ struct kernel_shape {
 #define KERNEL_MAX_HEAD	 256
 #define KERNEL_MAX_RATIO 8
 #define KERNEL_MAX_TOPK	 64
+#define KERNEL_MAX_EXPERTS 4096
+/* Pairs of an expert in a tile. */
+#define KERNEL_EXPERT_TILE_BITS 5
+#define KERNEL_EXPERT_TILE (1 << KERNEL_EXPERT_TILE_BITS)
 #define KERNEL_MAX_TOKENS 4
 /* Elements with one scale, in a cache of I8. */
 #define KERNEL_CACHE_GROUP_BITS 5
@@ -92,6 +96,7 @@ enum kernel_uses {
 	KERNEL_WEIGHTS = 64,
 	KERNEL_TOKENS = 128,
 	KERNEL_BYTES = 256, /* moves I8 as it is */
+	KERNEL_NARROW = 512, /* its weights are not of f32, but 0: bf16 */
 };
 
 struct kernel_entry {

@@ -29,6 +29,8 @@ static bool is_usual(const struct kernel_entry *k, const struct kernel_shape *s)
 		return s->cache == s->type;
 	if ((s->type == DSL_I8) != (s->to == DSL_I8))
 		return false;
+	if (k->uses & KERNEL_NARROW && s->weights == DSL_F32)
+		return false;
 	if (k->uses & KERNEL_TO)
 		return (s->to == s->type) == !!(k->uses & KERNEL_WIDE);
 	return true;

@@ -15,18 +15,11 @@
  * RMSNorm costs no pass of its own: sum w x g / rms(x) needs the squares of x,
  * and x is here anyway.
  */
-#include "compiler/kernels/kernels_int.h"
+#include "compiler/kernels/stream_int.h"
 
-#define ROWS	    KERNEL_STREAM_ROWS
-#define TOKENS	    KERNEL_MAX_TOKENS
+#define ROWS KERNEL_STREAM_ROWS
+#define TOKENS KERNEL_MAX_TOKENS
 #define QUANT_GROUP 32
-
-/* A matrix that streams, and how a lane takes its columns. */
-struct stream {
-	struct val w, scale, n;
-	enum dsl_type type;
-	uint32_t step; /* columns of a lane at a time */
-};
 
 /*
  * Columns of one lane in one step: one or two runs of `run` from `at` on, and
@@ -42,7 +35,7 @@ struct columns {
 	} of[TOKENS];
 };
 
-static struct stream stream_args(struct dsl *k, enum dsl_type type)
+struct stream stream_args(struct dsl *k, enum dsl_type type)
 {
 	struct stream s = { .type = type };
 
@@ -143,17 +136,8 @@ static void stream_dot(const struct stream *row, const struct columns *c,
 	}
 }
 
-/* The inputs of a product, one for each token, and the norm before it. */
-struct input {
-	struct val x[TOKENS]; /* [n] */
-	struct val gain;      /* [n]; with `norm` */
-	struct val eps;
-	uint32_t tokens;
-	bool norm;
-};
-
 /* Inputs of a step; what norms need is added up. */
-static void input_step(const struct stream *s, const struct input *in,
+static void input_step(const struct stream *s, const struct stream_input *in,
 		       struct columns *c, struct var *squares)
 {
 	struct val gain[2];
@@ -176,13 +160,9 @@ static void input_step(const struct stream *s, const struct input *in,
 	}
 }
 
-/*
- * out[token][row], the same in all lanes: the products of rows r[] with the
- * inputs.
- */
-static void stream_rows(struct dsl *k, const struct stream *s,
-			const struct input *in, const struct val *r,
-			struct val out[TOKENS][ROWS])
+void stream_rows(struct dsl *k, const struct stream *s,
+		 const struct stream_input *in, const struct val *r,
+		 struct val out[TOKENS][ROWS])
 {
 	struct stream row[ROWS];
 	struct var sum[ROWS][TOKENS], squares[TOKENS];
@@ -213,10 +193,9 @@ static void stream_rows(struct dsl *k, const struct stream *s,
 	}
 }
 
-/* All of them begin where x does; see input_tokens(). */
-static struct input input_args(struct dsl *k, bool norm, uint32_t tokens)
+struct stream_input stream_input_args(struct dsl *k, bool norm, uint32_t tokens)
 {
-	struct input in = { .norm = norm, .tokens = tokens };
+	struct stream_input in = { .norm = norm, .tokens = tokens };
 
 	in.x[0] = ALIGNED(ARG_PTR(k, DSL_F32, "x", DSL_READONLY), 16);
 	if (norm) {
@@ -227,8 +206,8 @@ static struct input input_args(struct dsl *k, bool norm, uint32_t tokens)
 	return in;
 }
 
-/* The rows of x that are the inputs: of tokens at[]. */
-static void input_tokens(struct input *in, const struct val *at, struct val n)
+void stream_input_rows(struct stream_input *in, const struct val *at,
+		       struct val n)
 {
 	const struct val x = in->x[0];
 
@@ -236,9 +215,8 @@ static void input_tokens(struct input *in, const struct val *at, struct val n)
 		in->x[t] = row_of(x, at[t], n);
 }
 
-/* Writes out[j] to y[first + j] from one lane. */
-static void rows_store(struct dsl *k, struct val y, struct val first,
-		       struct val rows, const struct val *out, uint32_t n)
+void stream_store(struct dsl *k, struct val y, struct val first,
+		  struct val rows, const struct val *out, uint32_t n)
 {
 	IF(k, EQ(LANE(k), 0)) {
 		for (uint32_t j = 0; j < n; j++)
@@ -251,7 +229,7 @@ static void rows_store(struct dsl *k, struct val y, struct val first,
 struct job {
 	struct val y[TOKENS], rows, first; /* the wave's; not cut */
 	struct stream w;
-	struct input in;
+	struct stream_input in;
 	struct val r[ROWS], out[TOKENS][ROWS];
 };
 
@@ -272,7 +250,7 @@ static void job_begin(struct job *j, struct dsl *k,
 	struct val pick = { 0 }, at[TOKENS];
 	struct val y = ARG_PTR(k, DSL_F32, "y", DSL_NOALIAS);
 	j->w = stream_args(k, s->weights);
-	j->in = input_args(k, norm, s->tokens);
+	j->in = stream_input_args(k, norm, s->tokens);
 	if (picks)
 		pick = ARG_PTR(k, DSL_I32, "pick", DSL_READONLY);
 	j->rows = ARG(k, DSL_I32, "rows");
@@ -286,7 +264,7 @@ static void job_begin(struct job *j, struct dsl *k,
 		if (picks)
 			at[t] = LOAD(pick, at[t]);
 	}
-	input_tokens(&j->in, at, j->w.n);
+	stream_input_rows(&j->in, at, j->w.n);
 }
 
 /*
@@ -304,7 +282,7 @@ void build_stream_add(struct dsl *k, const struct kernel_shape *s)
 			for (uint32_t i = 0; i < ROWS; i++)
 				j.out[t][i] = ADD(LOAD(j.y[t], j.r[i]),
 						  j.out[t][i]);
-			rows_store(k, j.y[t], j.first, j.rows, j.out[t], ROWS);
+			stream_store(k, j.y[t], j.first, j.rows, j.out[t], ROWS);
 		}
 	}
 }
@@ -321,7 +299,7 @@ void build_stream_norm(struct dsl *k, const struct kernel_shape *s)
 	IF(k, LT(j.first, j.rows)) {
 		stream_rows(k, &j.w, &j.in, j.r, j.out);
 		for (uint32_t t = 0; t < j.in.tokens; t++)
-			rows_store(k, j.y[t], j.first, j.rows, j.out[t], ROWS);
+			stream_store(k, j.y[t], j.first, j.rows, j.out[t], ROWS);
 	}
 }
 
@@ -344,14 +322,14 @@ void build_stream_swiglu(struct dsl *k, const struct kernel_shape *s)
 
 			for (uint32_t i = 0; i < PAIRS; i++)
 				out[i] = MUL(SILU(out[i]), out[PAIRS + i]);
-			rows_store(k, j.y[t], j.first, j.rows, out, PAIRS);
+			stream_store(k, j.y[t], j.first, j.rows, out, PAIRS);
 		}
 	}
 }
 
 /* One head of each token, in LDS, before its norm and turn. */
 static struct val head_product(struct dsl *k, const struct stream *w,
-			       const struct input *in, struct val head,
+			       const struct stream_input *in, struct val head,
 			       struct val d, uint32_t group)
 {
 	struct val lds = LDS(k, DSL_F32, KERNEL_MAX_HEAD * in->tokens, "head");
@@ -364,7 +342,7 @@ static struct val head_product(struct dsl *k, const struct stream *w,
 			r[j] = ADD(top, MIN(ADD(r0, j), SUB(d, 1)));
 		stream_rows(k, w, in, r, out);
 		for (uint32_t t = 0; t < in->tokens; t++)
-			rows_store(k, ADVANCE(lds, t * KERNEL_MAX_HEAD), r0, d,
+			stream_store(k, ADVANCE(lds, t * KERNEL_MAX_HEAD), r0, d,
 				   out[t], ROWS);
 	}
 	BARRIER(k);
@@ -380,7 +358,7 @@ struct turn {
 
 /* Norm and turn of one token's head, which goes to q or into the cache. */
 static void head_finish(struct dsl *k, const struct turn *a,
-			const struct input *in, struct val lds,
+			const struct stream_input *in, struct val lds,
 			struct val token)
 {
 	struct val i = LOCAL_ID(k, 0), d = a->d, half = SHR(d, 1);
@@ -441,7 +419,7 @@ void build_stream_heads(struct dsl *k, const struct kernel_shape *s)
 	a.kc = ARG_PTR(k, s->cache, "kc", DSL_NOALIAS);
 	a.vc = ARG_PTR(k, s->cache, "vc", DSL_NOALIAS);
 	struct stream w = stream_args(k, s->weights);
-	struct input in = input_args(k, true, s->tokens);
+	struct stream_input in = stream_input_args(k, true, s->tokens);
 	a.q_gain = ARG_PTR(k, DSL_F32, "q_gain", DSL_READONLY);
 	a.k_gain = ARG_PTR(k, DSL_F32, "k_gain", DSL_READONLY);
 	a.cosine = ARG_PTR(k, DSL_F32, "cos", DSL_READONLY);
@@ -456,7 +434,7 @@ void build_stream_heads(struct dsl *k, const struct kernel_shape *s)
 	a.head = GROUP_ID(k, 0);
 	for (uint32_t t = 0; t < s->tokens; t++)
 		at[t] = token_of(k, s->tokens, t);
-	input_tokens(&in, at, w.n);
+	stream_input_rows(&in, at, w.n);
 	struct val lds = head_product(k, &w, &in, a.head, a.d, s->group);
 
 	for (uint32_t t = 0; t < s->tokens; t++)

@@ -36,10 +36,6 @@ static bool config_read(struct forecast *f, struct err *e)
 	return qwen_cmd_devices(c, false, e) &&
 	       (c->model ? qwen_config_load(&f->config, c->model, e) :
 			   qwen_shape_find(c->shape, &f->config, e)) &&
-	       (!f->config.experts.n ||
-		err_set(e, ERR_UNSUPPORTED, "a mixture of %u experts: the "
-			"gfx1100 has no kernels for it",
-			f->config.experts.n)) &&
 	       (!c->weights || qwen_weights_parse(c->weights, &f->q.weights,
 						  e)) &&
 	       (!c->cache || qwen_weights_parse(c->cache, &f->q.cache, e)) &&

@@ -449,7 +449,6 @@ static void cpu_fill(void *state, uint32_t sequence, uint32_t from, uint32_t to)
 const struct qwen_backend qwen_cpu = {
 	.name = "cpu",
 	.blocks = true,
-	.experts = true,
 	.few = NARROW,
 	.open = cpu_open,
 	.close = cpu_close,

@@ -80,25 +80,25 @@ size_t gpu_weight_bytes(const struct qwen_matrix *w)
 }
 
 /* What matrices_add() needs at most. */
-static size_t matrices_bytes(const struct qwen_matrix *const *w, int n)
+static size_t matrices_bytes(const struct qwen_matrix *const *w, uint32_t n)
 {
 	size_t bytes = 2 * ALIGN;
 
-	for (int i = 0; i < n; i++)
+	for (uint32_t i = 0; i < n; i++)
 		bytes += gpu_weight_bytes(w[i]) + scale_bytes(w[i]);
 	return bytes;
 }
 
 /* Matrices of the same input, one below the other, as one. */
 static bool matrices_add(struct block *b, const struct qwen_matrix *const *w,
-			 int n, struct gpu_matrix *out, struct err *e)
+			 uint32_t n, struct gpu_matrix *out, struct err *e)
 {
 	uint64_t va;
 
 	*out = (struct gpu_matrix){ .type = w[0]->type, .cols = w[0]->cols };
 	b->used = pad_bytes(b->used);
 	out->w = out->scale = b->mem->va + b->used;
-	for (int i = 0; i < n; i++) {
+	for (uint32_t i = 0; i < n; i++) {
 		if (w[i]->type != out->type || w[i]->cols % QWEN_GROUP)
 			return err_set(e, ERR_UNSUPPORTED, "a matrix of %u "
 				       "columns of %s beside one of %s; the "
@@ -116,28 +116,46 @@ static bool matrices_add(struct block *b, const struct qwen_matrix *const *w,
 		return true;
 	b->used = pad_bytes(b->used);
 	out->scale = b->mem->va + b->used;
-	for (int i = 0; i < n; i++)
+	for (uint32_t i = 0; i < n; i++)
 		if (!block_add(b, w[i]->scale, scale_bytes(w[i]), &va, e))
 			return false;
 	return true;
 }
 
-enum { LAYER_MATRICES = 7 };
+/* Of a layer, in the order of a pass: [n], those of experts side by side. */
+struct matrices {
+	const struct qwen_matrix **all; /* q, k, v, o, then [router] */
+	const struct qwen_matrix **both, **down; /* [2 nets], [nets] of them */
+	uint32_t n, nets;
+};
 
-static void matrices_of(const struct qwen_layer *l,
-			const struct qwen_matrix *out[LAYER_MATRICES])
+static struct matrices matrices_of(const struct qwen_config *c,
+				   const struct qwen_layer *l)
 {
-	const struct qwen_matrix *all[] = { &l->q, &l->k, &l->v, &l->o,
-					    &l->gate, &l->up, &l->down };
+	const struct qwen_matrix *first[] = { &l->q, &l->k, &l->v, &l->o,
+					      &l->router };
+	const uint32_t nets = c->experts.n ? c->experts.n : 1;
+	const uint32_t before = c->experts.n ? 5 : 4;
+	struct matrices m = { .n = before + 3 * nets, .nets = nets };
 
-	memcpy(out, all, sizeof(all));
+	m.all = xcalloc(m.n, sizeof(*m.all));
+	memcpy(m.all, first, before * sizeof(*m.all));
+	m.both = m.all + before;
+	m.down = m.both + 2 * nets;
+	for (uint32_t i = 0; i < nets; i++) {
+		const struct qwen_expert *x = &l->expert[i];
+		m.both[2 * i] = c->experts.n ? &x->gate : &l->gate;
+		m.both[2 * i + 1] = c->experts.n ? &x->up : &l->up;
+		m.down[i] = c->experts.n ? &x->down : &l->down;
+	}
+	return m;
 }
 
 static bool part_add(struct gpu *g, uint32_t i, const struct qwen_layer *l,
 		     struct err *e)
 {
 	const struct qwen_config *c = &g->m->config;
-	const struct qwen_matrix *all[LAYER_MATRICES];
+	const struct matrices m = matrices_of(c, l);
 	struct gpu_layer *to = &g->layer[i];
 	const struct {
 		const float *x;
@@ -150,21 +168,21 @@ static bool part_add(struct gpu *g, uint32_t i, const struct qwen_layer *l,
 	struct block b;
 	char name[32];
 
-	matrices_of(l, all);
-	size_t bytes = matrices_bytes(all, LAYER_MATRICES) + 6 * ALIGN;
+	size_t bytes = matrices_bytes(m.all, m.n) + 8 * ALIGN;
 	for (size_t k = 0; k < ARRAY_SIZE(norm); k++)
 		bytes += pad_bytes(norm[k].n * sizeof(float));
 	snprintf(name, sizeof(name), "layer %u", i);
-	if (!block_new(&b, g, bytes, name, e) ||
-	    !matrices_add(&b, all, 3, &to->heads, e) ||
-	    !matrices_add(&b, all + 3, 1, &to->out, e) ||
-	    !matrices_add(&b, all + 4, 2, &to->both, e) ||
-	    !matrices_add(&b, all + 6, 1, &to->down, e))
-		return false;
-	for (size_t k = 0; k < ARRAY_SIZE(norm); k++)
-		if (!floats_add(&b, norm[k].x, norm[k].n, norm[k].va, e))
-			return false;
-	return true;
+	bool ok = block_new(&b, g, bytes, name, e) &&
+		  matrices_add(&b, m.all, 3, &to->heads, e) &&
+		  matrices_add(&b, m.all + 3, 1, &to->out, e) &&
+		  (!c->experts.n ||
+		   matrices_add(&b, m.all + 4, 1, &to->router, e)) &&
+		  matrices_add(&b, m.both, 2 * m.nets, &to->both, e) &&
+		  matrices_add(&b, m.down, m.nets, &to->down, e);
+	for (size_t k = 0; ok && k < ARRAY_SIZE(norm); k++)
+		ok = floats_add(&b, norm[k].x, norm[k].n, norm[k].va, e);
+	free(m.all);
+	return ok;
 }
 
 static bool layer_add(struct gpu *g, uint32_t i, struct err *e)
@@ -216,15 +234,15 @@ static bool ends_add(struct gpu *g, struct err *e)
 static bool is_room(struct gpu *g, struct err *e)
 {
 	const struct qwen_model *m = g->m;
-	const struct qwen_matrix *all[LAYER_MATRICES];
 	const struct qwen_matrix *ends[] = { &m->embed, &m->head };
 	uint64_t room, bytes = matrices_bytes(ends, m->config.tied ? 1 : 2);
 
 	if (!kfd_vram_available(g->card.dev, &room, NULL))
 		return true;
 	for (uint32_t i = 0; i < m->config.layers; i++) {
-		matrices_of(&m->layer[i], all);
-		bytes += matrices_bytes(all, LAYER_MATRICES) / g->team->n;
+		const struct matrices x = matrices_of(&m->config, &m->layer[i]);
+		bytes += matrices_bytes(x.all, x.n) / g->team->n;
+		free(x.all);
 	}
 	return bytes <= room ||
 	       err_set(e, ERR_NOMEM, "%.2f GB of weights, %.2f GB of VRAM are "

@@ -8,9 +8,11 @@
  * compiled for their types.  gpu_pass.c holds a state: cache, activations, a
  * queue, and the one command stream that a pass is.  A token costs five packets
  * a layer (compiler/kernels/stream.c) and two copies of a few words.
- * gpu_team.c cuts a model for several devices, and adds up what each of them
- * has.  gpu_forecast.c puts the same packets into the pipeline simulator
- * instead: what a card would take, without one and without weights.
+ * Experts of a mixture are chosen on the device (gpu_experts.c): four packets
+ * in place of two, whatever is chosen.  gpu_team.c cuts a model for several
+ * devices, and adds up what each of them has.  gpu_forecast.c puts the same
+ * packets into the pipeline simulator instead: what a card would take, without
+ * one and without weights.
  */
 #ifndef T0_ENGINE_GPU_H
 #define T0_ENGINE_GPU_H

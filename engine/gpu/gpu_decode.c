@@ -186,8 +186,9 @@ static bool layer_kernels(struct gpu_state *s, const struct gpu_layer *l,
 {
 	return gpu_stream_kernels(s, l->heads.type, each, e) &&
 	       gpu_stream_kernels(s, l->out.type, each, e) &&
-	       gpu_stream_kernels(s, l->both.type, each, e) &&
-	       gpu_stream_kernels(s, l->down.type, each, e);
+	       (s->g->m->config.experts.n ||
+		(gpu_stream_kernels(s, l->both.type, each, e) &&
+		 gpu_stream_kernels(s, l->down.type, each, e)));
 }
 
 bool gpu_layer(struct gpu_state *s, uint32_t layer, enum gpu_half half,

@@ -39,6 +39,53 @@ static bool pass_put(struct gpu_run *run, const struct gpu_question *q,
 	return good;
 }
 
+/* Experts as a router that is fair would deal them, and pairs by expert. */
+struct deal {
+	int32_t *expert, *order, *tile; /* as on the device */
+};
+
+static void deal_free(struct deal *d)
+{
+	free(d->expert);
+	free(d->order);
+	free(d->tile);
+}
+
+/* Of n tokens; token i uses those that follow on i's. */
+static struct deal deal_experts(const struct gpu_state *s, uint32_t n,
+				struct gpu_known known[GPU_KNOWN_MAX])
+{
+	const struct qwen_config *c = &s->g->m->config;
+	const uint32_t pairs = n * c->experts.used;
+	const uint32_t tiles = c->experts.n ? gpu_expert_tiles(c, n) : 0;
+	struct deal d = { xcalloc(pairs + 1, sizeof(*d.expert)),
+			  xcalloc(pairs + 1, sizeof(*d.order)),
+			  xcalloc(tiles * 3 + 1, sizeof(*d.tile)) };
+	uint32_t at = 0;
+	int32_t *t = d.tile;
+
+	if (!c->experts.n)
+		return d;
+	for (uint32_t i = 0; i < pairs; i++)
+		d.expert[i] = (int32_t)(i % c->experts.n);
+	for (uint32_t x = 0; x < c->experts.n; x++)
+		for (uint32_t i = x, k = 0; i < pairs; i += c->experts.n, k++) {
+			if (k % KERNEL_EXPERT_TILE == 0) {
+				t += k || at ? 3 : 0;
+				t[0] = (int32_t)x;
+				t[1] = (int32_t)at;
+			}
+			t[2]++;
+			d.order[at++] = (int32_t)i;
+		}
+	known[0] = (struct gpu_known){ s->expert->va, d.expert, pairs * 4 };
+	if (!s->order)
+		return d;
+	known[1] = (struct gpu_known){ s->order->va, d.order, pairs * 4 };
+	known[2] = (struct gpu_known){ s->tile->va, d.tile, tiles * 12 };
+	return d;
+}
+
 static bool model_place(struct qwen_model *m, const struct qwen_config *c,
 			const struct gpu_question *q, struct err *e)
 {
@@ -62,6 +109,7 @@ bool gpu_forecast(const struct qwen_config *c, const struct gpu_question *q,
 	struct gpu_record r = { 0 };
 	struct qwen_model model;
 	struct gpu_run run = { 0 };
+	struct deal deal = { 0 };
 	bool good;
 
 	*out = (struct gpu_forecast){ 0 };
@@ -70,6 +118,7 @@ bool gpu_forecast(const struct qwen_config *c, const struct gpu_question *q,
 	if (good) {
 		run.rank[0]->record = &r;
 		r.words = run.rank[0]->words;
+		deal = deal_experts(run.rank[0], shape.max_tokens, r.known);
 		r.footprint_bytes = model.token_bytes / devices +
 				    gpu_cache_bytes(&run);
 		good = pass_put(&run, q, e);
@@ -82,6 +131,7 @@ bool gpu_forecast(const struct qwen_config *c, const struct gpu_question *q,
 		       (double)run.linked_bytes / cost_value(m, COST_LINK_BW);
 	gpu_record_fini(&r);
 	gpu_run_fini(&run);
+	deal_free(&deal);
 	qwen_model_close(&model);
 	return good;
 }

@@ -17,9 +17,11 @@ struct gpu_matrix {
 	uint64_t w, scale; /* device addresses; without a scale: w */
 };
 
+/* Of a mixture `both` and `down` are those of all experts, one after another. */
 struct gpu_layer {
 	struct gpu_matrix heads; /* queries, keys, values */
 	struct gpu_matrix out, both /* gate, up */, down;
+	struct gpu_matrix router; /* of a mixture; f32 */
 	uint64_t attn_norm, ffn_norm, q_norm, k_norm; /* f32 */
 };
 
@@ -105,6 +107,9 @@ struct gpu_products {
 		const struct gpu_tiles *heads, *out, *both, *down;
 	} full, part, few;
 	const struct gpu_kernel *narrow, *rms_norm; /* from f32 */
+	/* Of a mixture; the last two NULL for f32. */
+	const struct gpu_kernel *expert_swiglu, *expert_add;
+	const struct gpu_kernel *expert_tiles_swiglu, *expert_tiles;
 };
 
 struct gpu_state {
@@ -128,6 +133,11 @@ struct gpu_state {
 	 * on its first device all of the logits. */
 	struct kfd_mem *delta[2], *whole;
 	const struct gpu_kernel *sum;
+	/* Of a mixture: [max_tokens][experts] f32; [max_tokens][used]. */
+	struct kfd_mem *score, *share, *expert;
+	const struct gpu_kernel *route, *sort, *join_pairs;
+	/* With tiles: [pairs]; [gpu_expert_tiles()][3]; [pairs][hidden]. */
+	struct kfd_mem *order, *tile, *pairs;
 	uint32_t cap_wanted;
 	struct qwen_counts counts;
 	uint64_t ticket; /* of the last packet */
@@ -236,6 +246,17 @@ bool gpu_layer(struct gpu_state *s, uint32_t layer, enum gpu_half half,
 bool gpu_attend(struct gpu_state *s, uint32_t layer, const struct gpu_pass *p,
 		struct err *e);
 
+/* ----------------------------------------------------- gpu_experts.c ---- */
+
+/* Of models that are no mixtures these two do nothing. */
+bool gpu_expert_kernels(struct gpu_state *s, struct err *e);
+bool gpu_expert_buffers(struct gpu_state *s, struct err *e);
+/* Tiles that pairs of n tokens make at most. */
+uint32_t gpu_expert_tiles(const struct qwen_config *c, uint32_t n);
+/* The second half of a layer of a mixture, for any tokens. */
+bool gpu_expert_feed(struct gpu_state *s, uint32_t layer,
+		     const struct gpu_pass *p, struct err *e);
+
 /* ----------------------------------------------------- gpu_prefill.c ---- */
 
 /* The same in products of tiles; all of the layer's weights have one type. */
@@ -243,6 +264,11 @@ bool gpu_tile_layer(struct gpu_state *s, uint32_t layer, enum gpu_half half,
 		    const struct gpu_pass *p, struct err *e);
 /* Is that there for this layer, and better for n tokens? */
 bool gpu_tile_pays(const struct gpu_state *s, uint32_t layer, uint32_t n);
+/* Has this type of weights tiles here? */
+bool gpu_tile_is_there(const struct gpu_state *s, enum qwen_weights w);
+/* s->narrow = norm(x) of the n rows that `rows` names, for such weights. */
+bool gpu_tile_norm(struct gpu_state *s, enum qwen_weights w, uint64_t gain,
+		   enum gpu_word rows, uint32_t n, struct err *e);
 /* Logits of the n rows that GPU_PICK names. */
 bool gpu_tile_logits(struct gpu_state *s, uint32_t n, struct err *e);
 bool gpu_tile_logits_pays(const struct gpu_state *s, uint32_t n);
@@ -259,8 +285,9 @@ void gpu_team_share(struct gpu *g, const struct qwen_model *m, uint32_t n);
 
 /* A device's part of a layer. */
 struct gpu_part {
-	struct qwen_layer layer;
-	void *own[4]; /* what was copied for it */
+	struct qwen_layer layer; /* its `expert` is the part's, too */
+	void **own; /* what was copied for it */
+	size_t n_own, cap_own;
 };
 void gpu_part_take(struct gpu_part *p, const struct gpu *g,
 		   const struct qwen_layer *l);

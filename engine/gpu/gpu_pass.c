@@ -69,6 +69,7 @@ static bool buffers_new(struct gpu_state *s, struct err *e)
 	const struct qwen_config *c = &s->g->m->config;
 	size_t n = s->shape.max_tokens, d = c->heads * c->head_dim;
 	size_t some = n < SPLIT_TOKENS ? n : SPLIT_TOKENS;
+	size_t pairs = c->experts.n ? c->experts.used : 1;
 	const struct {
 		const char *name;
 		size_t floats;
@@ -76,7 +77,7 @@ static bool buffers_new(struct gpu_state *s, struct err *e)
 	} want[] = {
 		{ "queries", n * d, &s->q },
 		{ "attention", n * d, &s->a },
-		{ "feed forward", n * c->ffn, &s->ffn },
+		{ "feed forward", n * c->ffn * pairs, &s->ffn },
 		{ "attention of splits", some * d * s->splits, &s->part },
 		{ "sums of splits", some * c->heads * s->splits * 2, &s->top },
 	};
@@ -94,7 +95,7 @@ static bool buffers_new(struct gpu_state *s, struct err *e)
 		return false;
 	for (size_t i = 0; i <= n; i++)
 		host_words(s, GPU_ROW)[i] = (int32_t)i;
-	return gpu_tile_buffers(s, e);
+	return gpu_tile_buffers(s, e) && gpu_expert_buffers(s, e);
 }
 
 /* Room for n rows of results. */
@@ -181,7 +182,8 @@ static bool kernels_find(struct gpu_state *s, struct err *e)
 		    !products_find(s, l->down.type, e))
 			return false;
 	}
-	return (s->attend = gpu_kernel(&g->card, "attn_decode", &heads, e)) &&
+	return gpu_expert_kernels(s, e) &&
+	       (s->attend = gpu_kernel(&g->card, "attn_decode", &heads, e)) &&
 	       (s->split = gpu_kernel(&g->card, "attn_split", &heads, e)) &&
 	       (s->join = gpu_kernel(&g->card, "attn_join", &plain, e)) &&
 	       (s->argmax = gpu_kernel(&g->card, "argmax", &wide, e)) &&
@@ -365,15 +367,22 @@ static bool is_stopped(const struct qwen_pass *p)
 	return p->stop && *p->stop;
 }
 
+static bool put_share(struct gpu_state *s, uint32_t layer, enum gpu_half half,
+		      const struct gpu_pass *p, struct err *e)
+{
+	if (half == GPU_FEED && s->g->m->config.experts.n)
+		return gpu_expert_feed(s, layer, p, e);
+	return gpu_tile_pays(s, layer, p->n) ?
+		       gpu_tile_layer(s, layer, half, p, e) :
+		       gpu_layer(s, layer, half, p, e);
+}
+
 static bool put_half(struct gpu_run *run, uint32_t layer, enum gpu_half half,
 		     const struct gpu_pass *p, struct err *e)
 {
-	for (uint32_t r = 0; r < run->n; r++) {
-		struct gpu_state *s = run->rank[r];
-		const bool tiles = gpu_tile_pays(s, layer, p->n);
-		if (!(tiles ? gpu_tile_layer : gpu_layer)(s, layer, half, p, e))
+	for (uint32_t r = 0; r < run->n; r++)
+		if (!put_share(run->rank[r], layer, half, p, e))
 			return false;
-	}
 	return gpu_team_sum(run, half == GPU_FEED, p->n, e);
 }
 
@@ -474,6 +483,8 @@ static void state_free(struct gpu_state *s)
 				  s->words, s->x, s->q, s->a, s->ffn, s->part,
 				  s->top, s->narrow, s->qkv, s->workspace,
 				  s->logits, s->best, s->out, s->whole,
+				  s->score, s->share, s->expert,
+				  s->order, s->tile, s->pairs,
 				  s->delta[0], s->delta[1] };
 
 	kfd_queue_free(s->queue, NULL);

@@ -34,7 +34,7 @@ static struct gemm_op plain_op(enum qwen_weights w)
 				 .b_trans = true };
 }
 
-static bool is_there(const struct gpu_state *s, enum qwen_weights w)
+bool gpu_tile_is_there(const struct gpu_state *s, enum qwen_weights w)
 {
 	return s->of[w].rms_norm;
 }
@@ -50,12 +50,18 @@ static uint64_t weights_of(const struct gpu_matrix *w)
 	return (uint64_t)w->rows * w->cols;
 }
 
+/* Then tiles are for attention alone. */
+static bool is_mixture(const struct gpu_state *s)
+{
+	return s->g->m->config.experts.n;
+}
+
 static bool has_layer(const struct gpu_state *s, const struct gpu_layer *l)
 {
 	enum qwen_weights w = l->heads.type;
 
-	return is_there(s, w) && l->out.type == w && l->both.type == w &&
-	       l->down.type == w;
+	return gpu_tile_is_there(s, w) && l->out.type == w &&
+	       (is_mixture(s) || (l->both.type == w && l->down.type == w));
 }
 
 bool gpu_tile_pays(const struct gpu_state *s, uint32_t layer, uint32_t n)
@@ -64,14 +70,15 @@ bool gpu_tile_pays(const struct gpu_state *s, uint32_t layer, uint32_t n)
 
 	return has_layer(s, l) &&
 	       tiles_pay(n, weights_of(&l->heads) + weights_of(&l->out) +
-			       weights_of(&l->both) + weights_of(&l->down));
+			       (is_mixture(s) ? 0 : weights_of(&l->both) +
+				weights_of(&l->down)));
 }
 
 bool gpu_tile_logits_pays(const struct gpu_state *s, uint32_t n)
 {
 	const struct gpu_matrix *w = &s->g->head;
 
-	return is_there(s, w->type) && tiles_pay(n, weights_of(w));
+	return gpu_tile_is_there(s, w->type) && tiles_pay(n, weights_of(w));
 }
 
 /* A layer's products for m tokens, or any; autotune/tuner/models.def. */
@@ -93,8 +100,9 @@ static bool tiles_find(struct gpu_state *s, enum qwen_weights w, uint32_t m,
 	return (t->heads = gpu_tiles(g, &plain, m, d + 2 * kv, hidden, any,
 				     e)) &&
 	       (t->out = gpu_tiles(g, &add, m, hidden, d, any, e)) &&
-	       (t->both = gpu_tiles(g, &pair, m, ffn, hidden, any, e)) &&
-	       (t->down = gpu_tiles(g, &down, m, hidden, ffn, any, e));
+	       (is_mixture(s) ||
+		((t->both = gpu_tiles(g, &pair, m, ffn, hidden, any, e)) &&
+		 (t->down = gpu_tiles(g, &down, m, hidden, ffn, any, e))));
 }
 
 /* Tokens that the layer's tiles for few are launched with at most. */
@@ -178,8 +186,9 @@ static bool layer_workspace(const struct gpu_state *s, uint32_t i,
 	for (size_t k = 0; k < ARRAY_SIZE(p); k++)
 		if (!workspace_of(p[k].t->heads, &l->heads, p[k].n, most, e) ||
 		    !workspace_of(p[k].t->out, &l->out, p[k].n, most, e) ||
-		    !workspace_of(p[k].t->both, &l->both, p[k].n, most, e) ||
-		    !workspace_of(p[k].t->down, &l->down, p[k].n, most, e))
+		    (!is_mixture(s) &&
+		     (!workspace_of(p[k].t->both, &l->both, p[k].n, most, e) ||
+		      !workspace_of(p[k].t->down, &l->down, p[k].n, most, e))))
 			return false;
 	return true;
 }
@@ -196,7 +205,7 @@ static bool workspace_bytes(struct gpu_state *s, size_t *most, struct err *e)
 	for (size_t i = 0; i < ARRAY_SIZE(n); i++) {
 		const struct gpu_tiles *t;
 
-		if (!is_there(s, s->g->head.type))
+		if (!gpu_tile_is_there(s, s->g->head.type))
 			break;
 		t = head_tiles(s, n[i], e);
 		if (!t || !workspace_of(t, &s->g->head, n[i], most, e))
@@ -278,9 +287,8 @@ static bool put_narrow(struct gpu_state *s, enum qwen_weights w,
 	return put_kernel(s, k, &a, groups_of(k, n), 1, e);
 }
 
-/* s->narrow = norm(x) of the n rows that `rows` names. */
-static bool put_norm(struct gpu_state *s, enum qwen_weights w, uint64_t gain,
-		     enum gpu_word rows, uint32_t n, struct err *e)
+bool gpu_tile_norm(struct gpu_state *s, enum qwen_weights w, uint64_t gain,
+		   enum gpu_word rows, uint32_t n, struct err *e)
 {
 	const struct qwen_config *c = &s->g->m->config;
 	struct gpu_args a = { .n = 0 };
@@ -299,7 +307,7 @@ bool gpu_tile_logits(struct gpu_state *s, uint32_t n, struct err *e)
 	const struct gpu_matrix *w = &s->g->head;
 	const struct gpu_tiles *t = head_tiles(s, n, e);
 
-	return t && put_norm(s, w->type, s->g->norm, GPU_PICK, n, e) &&
+	return t && gpu_tile_norm(s, w->type, s->g->norm, GPU_PICK, n, e) &&
 	       put_product(s, t, w, s->narrow, s->logits, n, e);
 }
 
@@ -374,7 +382,7 @@ bool gpu_tile_layer(struct gpu_state *s, uint32_t layer, enum gpu_half half,
 	uint32_t d = c->heads * c->head_dim;
 
 	if (half == GPU_ATTENTION)
-		return put_norm(s, w, l->attn_norm, GPU_ROW, n, e) &&
+		return gpu_tile_norm(s, w, l->attn_norm, GPU_ROW, n, e) &&
 		       put_product(s, t->heads, &l->heads, s->narrow, s->qkv, n,
 				   e) &&
 		       put_rope(s, layer, n, e) &&
@@ -382,7 +390,7 @@ bool gpu_tile_layer(struct gpu_state *s, uint32_t layer, enum gpu_half half,
 		       put_narrow(s, w, s->a, n * d, e) &&
 		       put_product(s, t->out, &l->out, s->narrow,
 				   gpu_sum(s, half), n, e);
-	return put_norm(s, w, l->ffn_norm, GPU_ROW, n, e) &&
+	return gpu_tile_norm(s, w, l->ffn_norm, GPU_ROW, n, e) &&
 	       put_product(s, t->both, &l->both, s->narrow, s->ffn, n, e) &&
 	       put_product(s, t->down, &l->down, s->ffn, gpu_sum(s, half), n,
 			   e);

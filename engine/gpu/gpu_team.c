@@ -46,10 +46,16 @@ static void copy_columns(char *to, const char *from, size_t rows, size_t stride,
 		memcpy(to + r * n, from + r * stride + at, n);
 }
 
-/* What is copied is the part's: free(). */
-static struct qwen_matrix take_columns(const struct qwen_matrix *w,
-				       uint32_t from, uint32_t n, void **data,
-				       void **scale)
+static void *own_memory(struct gpu_part *p, size_t bytes)
+{
+	VEC_GROW(p->own, p->n_own, 1, p->cap_own);
+	return p->own[p->n_own++] = xmalloc(bytes + 1);
+}
+
+/* What is copied is the part's. */
+static struct qwen_matrix take_columns(struct gpu_part *p,
+				       const struct qwen_matrix *w,
+				       uint32_t from, uint32_t n)
 {
 	const size_t stride = row_bytes(w), groups = w->cols / QWEN_GROUP;
 	const size_t bytes = stride * n / w->cols;
@@ -57,14 +63,16 @@ static struct qwen_matrix take_columns(const struct qwen_matrix *w,
 
 	part.cols = n;
 	if (w->data) {
-		part.data = *data = xmalloc(w->rows * bytes);
-		copy_columns(*data, w->data, w->rows, stride,
+		void *data = own_memory(p, w->rows * bytes);
+		part.data = data;
+		copy_columns(data, w->data, w->rows, stride,
 			     stride * from / w->cols, bytes);
 	}
 	if (w->scale) {
 		const size_t some = n / QWEN_GROUP * sizeof(*w->scale);
-		part.scale = *scale = xmalloc(w->rows * some);
-		copy_columns(*scale, (const char *)w->scale, w->rows,
+		void *scale = own_memory(p, w->rows * some);
+		part.scale = scale;
+		copy_columns(scale, (const char *)w->scale, w->rows,
 			     groups * sizeof(*w->scale),
 			     from / QWEN_GROUP * sizeof(*w->scale), some);
 	}
@@ -84,17 +92,28 @@ void gpu_part_take(struct gpu_part *p, const struct gpu *g,
 	p->layer.q = take_rows(&l->q, r * d, d);
 	p->layer.k = take_rows(&l->k, r * kv, kv);
 	p->layer.v = take_rows(&l->v, r * kv, kv);
-	p->layer.o = take_columns(&l->o, r * d, d, &p->own[0], &p->own[1]);
-	p->layer.gate = take_rows(&l->gate, g->first_ffn, c->ffn);
-	p->layer.up = take_rows(&l->up, g->first_ffn, c->ffn);
-	p->layer.down = take_columns(&l->down, g->first_ffn, c->ffn, &p->own[2],
-				     &p->own[3]);
+	p->layer.o = take_columns(p, &l->o, r * d, d);
+	if (!c->experts.n) {
+		p->layer.gate = take_rows(&l->gate, g->first_ffn, c->ffn);
+		p->layer.up = take_rows(&l->up, g->first_ffn, c->ffn);
+		p->layer.down = take_columns(p, &l->down, g->first_ffn, c->ffn);
+		return;
+	}
+	p->layer.expert = own_memory(p, c->experts.n * sizeof(*l->expert));
+	for (uint32_t i = 0; i < c->experts.n; i++) {
+		const struct qwen_expert *from = &l->expert[i];
+		struct qwen_expert *to = &p->layer.expert[i];
+		to->gate = take_rows(&from->gate, g->first_ffn, c->ffn);
+		to->up = take_rows(&from->up, g->first_ffn, c->ffn);
+		to->down = take_columns(p, &from->down, g->first_ffn, c->ffn);
+	}
 }
 
 void gpu_part_drop(struct gpu_part *p)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(p->own); i++)
-		free(p->own[i]);
+	while (p->n_own)
+		free(p->own[--p->n_own]);
+	free(p->own);
 }
 
 uint32_t gpu_first_id(const struct gpu *g, uint32_t number)

@@ -249,9 +249,6 @@ bool qwen_model_load(struct qwen_model *m, const char *dir,
 	*m = (struct qwen_model){ 0 };
 	if (!qwen_config_load(&c, dir, e))
 		return false;
-	if (c.experts.n && how->backend && !how->backend->experts)
-		return err_set(e, ERR_UNSUPPORTED, "%s: a mixture of %u experts "
-			       "runs on --backend cpu alone", dir, c.experts.n);
 	qwen_model_outline(m, &c, how->weights);
 	m->threads = threads;
 	m->kernels = qwen_kernels_best();

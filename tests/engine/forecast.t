@@ -47,6 +47,17 @@ ok 'parts add up to the whole' awk -F, '
 	index($1, "decode") == 1 && $2 != "(all)" { sum += $5 }
 	END { exit !(sum > 0.999 * all && sum < 1.001 * all) }' bf16
 
+# A mixture: 48 layers of seven packets, of which a router's scores, choices and
+# two products are the experts', embedding, logits, argmax.
+forecast moe --shape 30b-a3b --weights int4 --context 256 --prefill 64
+is "$(field moe decode '(all)' 3)" 339 'packets of a token of a mixture'
+is "$(field moe decode expert_swiglu 3)" 48 'one for each layer'
+# 8 of 128 experts: 1.8 GB of 4.5 bits and f16 scales, and routers of f32.
+mixture=$(field moe decode '(all)' 7)
+test_that 'a mixture is no faster than memory' "$mixture < 960 / 1.8"
+test_that 'and reads what it uses, not all' "$mixture > 3 * 960 / 17"
+is "$(field moe prompt expert_tiles 3)" 48 'tiles for a prompt'
+
 # Rows of a roofline, by hand: 28 layers' queries, keys and values of 512 tokens
 # are one product of 512 x 1024 x 4096 each, and logits read 151936 x 1024 bf16.
 db=$tmp/f.db

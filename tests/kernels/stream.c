@@ -3,113 +3,9 @@
  * five kinds of weights, shapes with tails, several tokens.
  */
 #include "tests/ref/cache.h"
+#include "tests/ref/streamed.h"
 
-static uint64_t seed = 2570;
 static struct cc_dev dev;
-
-static const struct {
-	enum dsl_type type;
-	const char *name;
-} kinds[] = { { DSL_F32, "f32" }, { DSL_F16, "f16" }, { DSL_BF16, "bf16" },
-	      { DSL_I8, "int8" }, { DSL_U8, "int4" } };
-
-/* Weights as they lie in memory, and their values. */
-struct matrix {
-	struct arr w, scale;
-	double *v;
-	size_t n;
-};
-
-static struct matrix matrix_random(enum dsl_type t, size_t rows, size_t n)
-{
-	bool four = t == DSL_U8, whole = four || t == DSL_I8;
-	struct matrix m = { .n = n };
-
-	m.v = calloc(rows * n + 1, sizeof(*m.v));
-	m.scale = arr_random(SSA_F16, whole ? rows * n / 32 : 0, 0.05, &seed);
-	if (!whole) {
-		m.w = arr_random(kind_of(t), rows * n, 1, &seed);
-		for (size_t i = 0; i < rows * n; i++)
-			m.v[i] = arr_get(&m.w, i);
-		return m;
-	}
-	m.w = arr_new(SSA_I8, rows * n / (four ? 2 : 1));
-	for (size_t i = 0; i < m.w.n; i++)
-		m.w.bits[i] = (uint8_t)test_random(&seed);
-	for (size_t i = 0; i < rows * n; i++) {
-		size_t g = i / 32, k = i % 32;
-		uint8_t b = m.w.bits[four ? g * 16 + k % 16 : i];
-		int q = !four ? (int8_t)b : (k < 16 ? b & 15 : b >> 4) - 8;
-		m.v[i] = q * arr_get(&m.scale, g);
-	}
-	return m;
-}
-
-static void matrix_free(struct matrix *m)
-{
-	free(m->w.bits);
-	free(m->scale.bits);
-	free(m->v);
-}
-
-static void call_matrix(struct ssa_call *c, const struct matrix *m)
-{
-	call_arr(c, &m->w);
-	call_arr(c, &m->scale);
-}
-
-/* A value and how far off a sum in f32 may be. */
-struct num {
-	double v, tol;
-};
-
-#define EPS 1e-6
-static double rms_of(const struct arr *x, size_t at, size_t n)
-{
-	double sum = 0;
-
-	for (size_t i = 0; i < n; i++)
-		sum += arr_get(x, at + i) * arr_get(x, at + i);
-	return sqrt(sum / n + (float)EPS);
-}
-
-/* Row r of the product with token t of x; `gain` NULL: without the norm. */
-static struct num product(const struct matrix *m, size_t r,
-			  const struct arr *x, size_t t,
-			  const struct arr *gain)
-{
-	double rms = gain ? rms_of(x, t * m->n, m->n) : 1;
-	struct num out = { 0 };
-
-	for (size_t i = 0; i < m->n; i++) {
-		double p = m->v[r * m->n + i] * arr_get(x, t * m->n + i) *
-			   (gain ? arr_get(gain, i) : 1) / rms;
-		out.v += p;
-		out.tol += fabs(p);
-	}
-	out.tol *= 0x1p-23 * (2 + sqrt(m->n) / 8);
-	return out;
-}
-
-struct tally {
-	size_t wrong, missed;
-};
-
-static void tally(struct tally *t, const struct arr *got,
-		  const struct num *want)
-{
-	double *v = calloc(got->n + 1, sizeof(*v));
-	double *tol = calloc(got->n + 1, sizeof(*tol));
-
-	for (size_t i = 0; i < got->n; i++) {
-		v[i] = want[i].v;
-		tol[i] = want[i].tol;
-	}
-	t->wrong += judge(got, v, tol);
-	t->missed += got->n > 7 ? mutants_missed(got, v, tol) : 0;
-	free(v);
-	free(tol);
-}
 
 /* Tokens that a group takes. */
 static uint32_t each = 1;
@@ -213,21 +109,6 @@ static void test_add(size_t kind)
 		case_judge(&p, &l, &all);
 	}
 	closed(&l, kind, &all);
-}
-
-static double silu(double x)
-{
-	return x / (1 + exp(-x));
-}
-
-/* silu(gate) * up */
-static struct num gated(struct num gate, struct num up)
-{
-	double s = silu(gate.v);
-
-	return (struct num){ .v = s * up.v,
-			     .tol = 1.1 * gate.tol * fabs(up.v) +
-				    (up.tol + 0x1p-20 * fabs(up.v)) * fabs(s) };
 }
 
 /* A product of the norm, of picked tokens or with gate and up. */

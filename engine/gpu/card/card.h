@@ -192,6 +192,8 @@ void gpu_sum_args(struct gpu_args *a, struct gpu_span span, uint64_t out,
 
 /* -------------------------------------------------------- forecast.c ---- */
 
+#define GPU_KNOWN_MAX 3
+
 /* Launches as they would be put on a queue, each kind and size once. */
 struct gpu_record {
 	struct gpu_launch *v; /* [n] */
@@ -199,6 +201,12 @@ struct gpu_record {
 	uint32_t more; /* what comes next counts so often; 0: once */
 	/* What kernels may branch on, and what all of it works on. */
 	const struct kfd_mem *words; /* with a CPU view */
+	/* And what kernels of the pass would have written. */
+	struct gpu_known {
+		uint64_t va;
+		const void *bytes; /* the caller's */
+		uint64_t size_bytes;
+	} known[GPU_KNOWN_MAX]; /* those behind the last are 0 */
 	uint64_t footprint_bytes;
 };
 void gpu_record_launch(struct gpu_record *r, const struct gpu_code *c,

@@ -102,11 +102,13 @@ static bool simulate_launch(const struct gpu_launch *x,
 
 	if (!co_parse(&co, x->code->object, x->code->object_bytes, e))
 		return false;
-	const struct sim_memory words = {
-		r->words->va,
-		r->words->cpu,
-		r->words->size_bytes,
+	struct sim_memory memory[1 + GPU_KNOWN_MAX] = {
+		{ r->words->va, r->words->cpu, r->words->size_bytes },
 	};
+	for (int i = 0; i < GPU_KNOWN_MAX; i++)
+		memory[1 + i] = (struct sim_memory){ r->known[i].va,
+						     r->known[i].bytes,
+						     r->known[i].size_bytes };
 	const struct sim_launch l = {
 		.kernel = &co.kernels[0],
 		.kernarg = x->args,
@@ -114,8 +116,8 @@ static bool simulate_launch(const struct gpu_launch *x,
 		.groups = { x->groups[0], x->groups[1], x->groups[2] },
 		.group_size = { x->group_size[0], x->group_size[1],
 				x->group_size[2] },
-		.memory = &words,
-		.n_memory = 1,
+		.memory = memory,
+		.n_memory = ARRAY_SIZE(memory),
 		.guess = true,
 		.uneven = x->code->uneven,
 	};

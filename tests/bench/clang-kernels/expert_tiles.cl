@@ -1,0 +1,216 @@
+/* Twins of compiler/kernels/expert_tiles.c, weights of bf16. */
+#include "lib.h"
+
+enum { TILE = 32, SIDE = 16, SORT_GROUP = 256, EXPERTS_MAX = 4096 };
+
+typedef float f8 __attribute__((ext_vector_type(8)));
+typedef short s8 __attribute__((ext_vector_type(8)));
+typedef short s16 __attribute__((ext_vector_type(16)));
+#define WMMA(a, b, c) __builtin_amdgcn_wmma_f32_16x16x16_bf16_w32(a, b, c)
+
+/* The sum of those before; *all is that of all. */
+INLINE int group_before(int v, int *all, local int *part)
+{
+	int upto = v, before = 0;
+
+	for (int d = 1; d < 32; d *= 2) {
+		const int low = __builtin_amdgcn_ds_bpermute(
+			(lane() - d) * 4, upto);
+
+		upto += (int)lane() >= d ? low : 0;
+	}
+	if (lane() == 31)
+		part[wave()] = upto;
+	barrier_lds();
+	*all = 0;
+	for (int i = 0; i < SORT_GROUP / 32; i++) {
+		before += i < (int)wave() ? part[i] : 0;
+		*all += part[i];
+	}
+	barrier_lds();
+	return before + upto - v;
+}
+
+INLINE int count_one(local int *at)
+{
+	return __opencl_atomic_fetch_add((local atomic_int *)at, 1,
+					 __ATOMIC_RELAXED,
+					 __OPENCL_MEMORY_SCOPE_WORK_GROUP);
+}
+
+KERNEL(256) expert_sort(global int *restrict order, global int *restrict tile,
+			global const int *restrict expert, int pairs,
+			int experts, int tiles)
+{
+	local int first[EXPERTS_MAX], cut[EXPERTS_MAX], part[32];
+	int place = 0, end = 0, all;
+
+	for (int i = lid(); i < experts; i += SORT_GROUP)
+		first[i] = 0;
+	barrier_lds();
+	for (int i = lid(); i < pairs; i += SORT_GROUP)
+		count_one(&first[expert[i]]);
+	barrier_lds();
+	for (int from = 0; from < experts; from += SORT_GROUP) {
+		const int i = from + (int)lid();
+		const int n = i < experts ? first[i] : 0;
+		const int at = place + group_before(n, &all, part);
+
+		place += all;
+		const int to = end + group_before((n + TILE - 1) / TILE, &all,
+						  part);
+		end += all;
+		if (i < experts) {
+			first[i] = at;
+			cut[i] = to;
+		}
+	}
+	barrier_lds();
+	for (int t = lid(); t < tiles; t += SORT_GROUP) {
+		int e = 0;
+
+		for (int step = EXPERTS_MAX / 2; step; step /= 2)
+			if (e + step < experts && cut[e + step] <= t)
+				e += step;
+		const int last = e + 1 < experts ? first[e + 1] : pairs;
+		const int from = first[e] + (t - cut[e]) * TILE;
+
+		tile[t * 3] = e;
+		tile[t * 3 + 1] = from;
+		tile[t * 3 + 2] = t >= end	   ? 0 :
+				  last - from < TILE ? last - from : TILE;
+	}
+	barrier_lds();
+	for (int i = lid(); i < pairs; i += SORT_GROUP)
+		order[count_one(&first[expert[i]])] = i;
+}
+
+INLINE s16 load16(global const short *p)
+{
+	const s8 low = *(global const s8 *)p, high = *(global const s8 *)(p + 8);
+
+	return __builtin_shufflevector(low, high, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9,
+				       10, 11, 12, 13, 14, 15);
+}
+
+struct tile {
+	global const short *w[2], *a[2];
+	f8 sum[2][2];
+	int first, count, column;
+};
+
+INLINE bool tile_open(struct tile *t, global const short *w,
+		      global const short *a, global const int *order,
+		      global const int *tile, int used, int rows, int n,
+		      bool pair)
+{
+	const int l = lane() % SIDE, top = tile[group_y() * 3] * rows;
+
+	t->first = tile[group_y() * 3 + 1];
+	t->count = tile[group_y() * 3 + 2];
+	t->column = wave_row() * (pair ? SIDE : 2 * SIDE);
+	if (t->count <= 0 || t->column >= rows)
+		return false;
+	for (int b = 0; b < 2; b++) {
+		int r = t->column + l + (pair ? 0 : b * SIDE);
+
+		r = r < rows ? r : rows - 1;
+		r += pair ? 2 * top + b * rows : top;
+		t->w[b] = w + (long)r * n;
+	}
+	for (int m = 0; m < 2; m++) {
+		const int i = l + m * SIDE;
+		const int p = order[t->first + (i < t->count ? i :
+							       t->count - 1)];
+
+		t->a[m] = a + (long)(pair ? p / used : p) * n;
+	}
+	return true;
+}
+
+INLINE void tile_multiply(struct tile *t, int n)
+{
+	for (int m = 0; m < 2; m++)
+		for (int b = 0; b < 2; b++)
+			t->sum[m][b] = 0;
+	for (int k = 0; k < n; k += 32) {
+		s16 w[2][2];
+
+		for (int b = 0; b < 2; b++)
+			for (int i = 0; i < 2; i++)
+				w[b][i] = load16(t->w[b] + k + i * SIDE);
+		for (int m = 0; m < 2; m++)
+			for (int i = 0; i < 2; i++) {
+				const s16 x = load16(t->a[m] + k + i * SIDE);
+
+				for (int b = 0; b < 2; b++)
+					t->sum[m][b] = WMMA(x, w[b][i],
+							    t->sum[m][b]);
+			}
+	}
+}
+
+#define OPERANDS(out)                                                         \
+	global out *restrict y, global const short *restrict w,               \
+		global const half *restrict scale,                            \
+		global const short *restrict a,                               \
+		global const int *restrict order,                             \
+		global const int *restrict tile, int used, int rows, int n,   \
+		float by
+
+KERNEL(128) expert_tiles_swiglu(OPERANDS(__bf16))
+{
+	struct tile t;
+
+	if (!tile_open(&t, w, a, order, tile, used, rows, n, true))
+		return;
+	tile_multiply(&t, n);
+	for (int m = 0; m < 2; m++)
+		for (int j = 0; j < 8; j++) {
+			const int i = m * SIDE + 2 * j + lane() / SIDE;
+			const int c = t.column + lane() % SIDE;
+
+			if (i < t.count && c < rows)
+				y[(long)order[t.first + i] * rows + c] =
+					(__bf16)(silu_of(t.sum[m][0][j]) *
+						 t.sum[m][1][j] * by);
+		}
+}
+
+KERNEL(128) expert_tiles(OPERANDS(float))
+{
+	struct tile t;
+
+	if (!tile_open(&t, w, a, order, tile, used, rows, n, false))
+		return;
+	tile_multiply(&t, n);
+	for (int m = 0; m < 2; m++)
+		for (int j = 0; j < 8; j++) {
+			const int i = m * SIDE + 2 * j + lane() / SIDE;
+
+			for (int b = 0; b < 2; b++) {
+				const int c = t.column + b * SIDE +
+					      lane() % SIDE;
+
+				if (i < t.count && c < rows)
+					y[(long)order[t.first + i] * rows +
+					  c] = t.sum[m][b][j] * by;
+			}
+		}
+}
+
+KERNEL(256) expert_join(global float *restrict x,
+			global const float *restrict y,
+			global const float *restrict share, int used, int n)
+{
+	for (int i = lid(); i < n; i += SORT_GROUP) {
+		float sum = x[(long)group_x() * n + i];
+
+		for (int j = 0; j < used; j++) {
+			const int p = group_x() * used + j;
+
+			sum = FMA(share[p], y[(long)p * n + i], sum);
+		}
+		x[(long)group_x() * n + i] = sum;
+	}
+}
