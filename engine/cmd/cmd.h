@@ -59,6 +59,10 @@ struct qwen_cmd {
 	/* serve */
 	const char *bind, *key_file;
 	uint64_t port, sequences, blocks, queue, max_body, timeout, grace;
+	/* load */
+	const char *url, *asked_model, *request_rate, *trace, *log;
+	uint64_t requests, words;
+	double within_first, within_token;
 	/* chat */
 	const char *thinking, *history;
 	uint64_t answer; /* tokens of one, at most */
@@ -133,5 +137,6 @@ bool qwen_cmd_check(struct cmd *c, struct err *e);
 bool qwen_cmd_train(struct cmd *c, struct err *e);
 bool qwen_cmd_serve(struct cmd *c, struct err *e);
 bool qwen_cmd_chat(struct cmd *c, struct err *e);
+bool qwen_cmd_load(struct cmd *c, struct err *e);
 
 #endif

@@ -339,6 +339,11 @@ bool res_run_previous(struct res_db *db, int64_t run, int64_t *previous,
  *	                         "behind"}             tokens_per_s [token/s]
  *	engine    model         {"phase","tokens",
  *	                         "batch" or "how"}     any [token/s]
+ *	load      model         {"rate":per second,    throughput [token/s],
+ *	                         "requests":N}         answers, goodput [1/s];
+ *	                                               first_token, inter_token,
+ *	                                               answer, and their
+ *	                                               _p90, _p99 [s]
  *	dispatch  method        {"mode","packets":N}   latency [s], with samples
  *	verify    kernel        {"object":file}        findings, and each rule
  *	                                               that found some [1]

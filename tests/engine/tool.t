@@ -167,7 +167,7 @@ exits 1 'a leaked special token is not' "$q" check -m "$m" \
 exits 2 'what cannot be judged has not passed' "$q" check -m "$tmp/none" -p x
 
 exits 2 'no command' "$q"
-has "$tmp/err" 'generate, chat, serve' 'lists them'
+has "$tmp/err" 'generate, chat, serve, load, bench' 'lists them'
 exits 2 'no model' "$q" info
 has "$tmp/err" 'make-model' 'says how to get one'
 exits 2 'a folder that is not there' "$q" info -m "$tmp/none"

@@ -98,6 +98,16 @@ BEGIN {
 		counted("quantize", "qwen3-0.6b", p, "mean_kl", "1", kl[i],
 			"lower")
 	}
+	run("run-load", "t0-qwen3 load", "aaaaaaaaaaaa", 1, "{}", "{}")
+	for (i = 1; i <= 16; i *= 2) {
+		p = "{\"rate\":\"" i "\",\"requests\":32}"
+		counted("load", "qwen3-0.6b", p, "first_token", "s",
+			0.02 + 0.01 * i, "lower")
+		counted("load", "qwen3-0.6b", p, "first_token_p99", "s",
+			0.05 + 0.1 * i, "lower")
+		counted("load", "qwen3-0.6b", p, "inter_token", "s", 0.01,
+			"lower")
+	}
 	run("run-train", "t0-qwen3 train", "aaaaaaaaaaaa", 1, "{}", "{}")
 	for (i = 50; i <= 400; i *= 2) {
 		p = "{\"step\":" i "}"
