@@ -3,7 +3,6 @@
  * server, ours or another of OpenAI's interface, against the rate at which
  * requests come.
  */
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -308,17 +307,21 @@ static bool measure_rate(struct load *l, size_t rate, struct progress *bar,
 
 static bool write_log(const struct load *l, struct err *e)
 {
+	char *text = NULL;
+	size_t n = 0;
 	FILE *f;
 	bool ok;
 
 	if (!l->c->log)
 		return true;
-	f = fopen(l->c->log, "w");
+	f = open_memstream(&text, &n);
 	if (!f)
-		return err_sys(e, ERR_IO, errno, "%s", l->c->log);
+		mem_ran_out(n, "the log");
 	ok = table_print(&l->log, TABLE_CSV, f, e);
-	if (fclose(f) && ok)
-		ok = err_sys(e, ERR_IO, errno, "%s", l->c->log);
+	if (fclose(f))
+		mem_ran_out(n, "the log");
+	ok = ok && file_write_atomic(l->c->log, text, n, e);
+	free(text);
 	return ok;
 }
 
