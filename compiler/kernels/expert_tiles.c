@@ -117,8 +117,9 @@ void build_expert_sort(struct dsl *k, const struct kernel_shape *s)
 struct tile {
 	struct val w, scale, n;
 	enum dsl_type type, in;
-	struct val row[2];    /* of each lane's weights */
-	struct val a[BLOCKS]; /* of each lane's input */
+	struct val row[2]; /* of each lane's weights */
+	struct val a;	   /* the row that this work-item fetches, */
+	struct val lds;	   /* for all to find here, [TILE][PITCH] */
 	struct var sum[BLOCKS][2];
 };
 
@@ -142,51 +143,95 @@ static struct val whole_weights(struct val words, uint32_t shift, uint32_t mask,
 	return dsl_join(DSL_AT, e, SIDE);
 }
 
-/* The two fragments of a step: DEPTH weights of a row. */
-static void weights_load(const struct tile *t, uint32_t b, struct val at,
-			 struct val out[2])
+/* DEPTH weights of a row as they lie in memory. */
+struct raw {
+	struct val part[2], scale;
+};
+
+static struct raw weights_load(const struct tile *t, uint32_t b, struct val at)
 {
-	struct val p = row_of(t->w, t->row[b],
-			      t->type == DSL_U8 ? SHR(t->n, 1) : t->n);
-	struct val scale = { 0 };
+	const bool four = t->type == DSL_U8;
+	struct val p = row_of(t->w, t->row[b], four ? SHR(t->n, 1) : t->n);
+	struct raw r = { 0 };
 
 	if (is_integer(t->type))
-		scale = CAST(DSL_F32,
-			     LOAD(row_of(t->scale, t->row[b], SHR(t->n, 5)),
-				  SHR(at, 5)));
-	if (t->type == DSL_U8) {
-		struct val words = BITS(DSL_U32, LOADV(p, SHR(at, 1), SIDE));
-
-		for (uint32_t i = 0; i < 2; i++)
-			out[i] = whole_weights(words, 4 * i, 15, 8, scale);
-	}
-	for (uint32_t i = 0; i < 2 && t->type != DSL_U8; i++) {
-		struct val v = LOADV(p, ADD(at, i * SIDE), SIDE);
-
-		out[i] =
-			t->type != DSL_I8 ?
-				v :
-				whole_weights(XOR(BITS(DSL_U32, v), 0x80808080),
-					      0, 255, 128, scale);
-	}
-	for (uint32_t i = 0; i < 2; i++)
-		out[i] = FRAG_FROM('B', out[i]);
+		r.scale = LOAD(row_of(t->scale, t->row[b], SHR(t->n, 5)),
+			       SHR(at, 5));
+	for (uint32_t i = 0; i < (four ? 1 : 2); i++)
+		r.part[i] = LOADV(p, four ? SHR(at, 1) : ADD(at, i * SIDE),
+				  SIDE);
+	return r;
 }
 
-static void tile_multiply(struct dsl *k, struct tile *t)
+/* And as two fragments. */
+static void weights_turn(const struct tile *t, const struct raw *r,
+			 struct val out[2])
 {
-	for (uint32_t m = 0; m < BLOCKS; m++)
+	for (uint32_t i = 0; i < 2; i++) {
+		struct val v = r->part[t->type == DSL_U8 ? 0 : i];
+
+		if (is_integer(t->type)) {
+			struct val scale = CAST(DSL_F32, r->scale);
+			struct val words = BITS(DSL_U32, v);
+
+			v = t->type == DSL_U8 ?
+				    whole_weights(words, 4 * i, 15, 8, scale) :
+				    whole_weights(XOR(words, 0x80808080), 0,
+						  255, 128, scale);
+		}
+		out[i] = FRAG_FROM('B', v);
+	}
+}
+
+enum {
+	STEPS = 4, /* at most */
+	PITCH = STEPS * DEPTH + 8,
+	GROUP = 128,
+	FETCH = GROUP / TILE, /* work-items that fetch a row */
+};
+
+/* Inputs of some steps into LDS. */
+static void inputs_fetch(struct dsl *k, const struct tile *t, struct val at,
+			 uint32_t steps)
+{
+	struct val me = LOCAL_ID(k, 0), row = DIV(me, FETCH);
+	struct val from = MUL(AND(me, FETCH - 1), steps * DEPTH / FETCH);
+	struct val to = ADD(MUL(row, PITCH), from), x[STEPS];
+
+	for (uint32_t s = 0; s < steps; s++)
+		x[s] = LOADV(t->a, ADD(ADD(at, from), s * DEPTH / FETCH),
+			     DEPTH / FETCH);
+	BARRIER(k);
+	for (uint32_t s = 0; s < steps; s++)
+		STORE(t->lds, ADD(to, s * DEPTH / FETCH), x[s]);
+	BARRIER(k);
+}
+
+/*
+ * Some steps at once: a lane's weights of these are neighbours, which caches
+ * would not keep until the next time.
+ */
+static void tile_steps(struct dsl *k, struct tile *t, struct val at,
+		       uint32_t steps)
+{
+	struct val lane = MUL(AND(LANE(k), SIDE - 1), PITCH);
+	struct raw raw[STEPS][2];
+
+	for (uint32_t s = 0; s < steps; s++)
 		for (uint32_t b = 0; b < 2; b++)
-			t->sum[m][b] = VAR_OF(FRAG_ZERO(k, DSL_F32));
-	FOR(k, at, 0, t->n, DEPTH) {
+			raw[s][b] = weights_load(t, b, ADD(at, s * DEPTH));
+	inputs_fetch(k, t, at, steps);
+	for (uint32_t s = 0; s < steps; s++) {
 		struct val w[2][2];
 
 		for (uint32_t b = 0; b < 2; b++)
-			weights_load(t, b, at, w[b]);
+			weights_turn(t, &raw[s][b], w[b]);
 		for (uint32_t m = 0; m < BLOCKS; m++)
 			for (uint32_t i = 0; i < 2; i++) {
+				const uint32_t to = m * SIDE * PITCH +
+						    s * DEPTH + i * SIDE;
 				struct val x = FRAG_FROM(
-					'A', LOADV(t->a[m], ADD(at, i * SIDE),
+					'A', LOADV(t->lds, ADD(lane, to),
 						   SIDE));
 
 				for (uint32_t b = 0; b < 2; b++)
@@ -194,6 +239,23 @@ static void tile_multiply(struct dsl *k, struct tile *t)
 					    WMMA(x, w[b][i],
 						 GET(t->sum[m][b])));
 			}
+	}
+}
+
+static void tile_multiply(struct dsl *k, struct tile *t)
+{
+	const uint32_t steps = is_integer(t->type) ? STEPS : STEPS / 2;
+	const uint32_t each = steps * DEPTH;
+	struct val most = MUL(DIV(t->n, each), each);
+
+	for (uint32_t m = 0; m < BLOCKS; m++)
+		for (uint32_t b = 0; b < 2; b++)
+			t->sum[m][b] = VAR_OF(FRAG_ZERO(k, DSL_F32));
+	FOR(k, at, 0, most, each) {
+		tile_steps(k, t, at, steps);
+	}
+	FOR(k, at, most, t->n, DEPTH) {
+		tile_steps(k, t, at, 1);
 	}
 }
 
@@ -211,6 +273,9 @@ void build_expert_tiles(struct dsl *k, const struct kernel_shape *s)
 	const enum dsl_type in = is_integer(s->weights) ? DSL_F16 : s->weights;
 	struct tile t = { .type = s->weights, .in = in };
 
+	if (s->group != GROUP)
+		FAIL(k, "groups of %u work-items; wanted %d", s->group, GROUP);
+
 	struct val y = ARG_PTR(k, pair ? in : DSL_F32, "y", DSL_NOALIAS);
 	t.w = ALIGNED(ARG_PTR(k, s->weights, "w", DSL_READONLY), 16);
 	t.scale = ARG_PTR(k, DSL_F16, "scale", DSL_READONLY);
@@ -221,6 +286,7 @@ void build_expert_tiles(struct dsl *k, const struct kernel_shape *s)
 	struct val rows = ARG(k, DSL_I32, "rows");
 	t.n = ARG(k, DSL_I32, "n");
 	struct val by = ARG(k, DSL_F32, "by");
+	t.lds = ALIGNED(LDS(k, in, TILE * PITCH, "inputs"), 16);
 	struct val at = MUL(GROUP_ID(k, 1), TILE_WORDS);
 	struct val expert = LOAD(tile, ADD(at, TILE_EXPERT));
 	struct val first = LOAD(tile, ADD(at, TILE_FIRST));
@@ -229,7 +295,8 @@ void build_expert_tiles(struct dsl *k, const struct kernel_shape *s)
 	struct val lane = AND(LANE(k), SIDE - 1), last = SUB(rows, 1);
 	struct val top = MUL(expert, pair ? MUL(rows, 2) : rows);
 
-	IF(k, AND(GT(count, 0), LT(column, rows))) {
+	/* The same in all of a group; waves without columns fetch, too. */
+	IF(k, GT(count, 0)) {
 		for (uint32_t b = 0; b < 2; b++) {
 			struct val r = ADD(column, lane);
 
@@ -237,12 +304,10 @@ void build_expert_tiles(struct dsl *k, const struct kernel_shape *s)
 			r = ADD(top, r);
 			t.row[b] = pair && b ? ADD(r, rows) : r;
 		}
-		for (uint32_t m = 0; m < BLOCKS; m++) {
-			struct val i = MIN(ADD(lane, m * SIDE), SUB(count, 1));
-			struct val p = LOAD(order, ADD(first, i));
+		struct val mine = MIN(DIV(LOCAL_ID(k, 0), FETCH), SUB(count, 1));
+		struct val from = LOAD(order, ADD(first, mine));
 
-			t.a[m] = row_of(a, pair ? DIV(p, used) : p, t.n);
-		}
+		t.a = row_of(a, pair ? DIV(from, used) : from, t.n);
 		tile_multiply(k, &t);
 		for (uint32_t m = 0; m < BLOCKS; m++) {
 			struct val e[2];

@@ -1,7 +1,8 @@
 /* Twins of compiler/kernels/expert_tiles.c, weights of bf16. */
 #include "lib.h"
 
-enum { TILE = 32, SIDE = 16, SORT_GROUP = 256, EXPERTS_MAX = 4096 };
+enum { TILE = 32, SIDE = 16, STEPS = 2, PITCH = 4 * 32 + 8, SORT_GROUP = 256,
+       EXPERTS_MAX = 4096 };
 
 typedef float f8 __attribute__((ext_vector_type(8)));
 typedef short s8 __attribute__((ext_vector_type(8)));
@@ -94,7 +95,8 @@ INLINE s16 load16(global const short *p)
 }
 
 struct tile {
-	global const short *w[2], *a[2];
+	global const short *w[2], *a;
+	local short *lds;
 	f8 sum[2][2];
 	int first, count, column;
 };
@@ -109,7 +111,7 @@ INLINE bool tile_open(struct tile *t, global const short *w,
 	t->first = tile[group_y() * 3 + 1];
 	t->count = tile[group_y() * 3 + 2];
 	t->column = wave_row() * (pair ? SIDE : 2 * SIDE);
-	if (t->count <= 0 || t->column >= rows)
+	if (t->count <= 0)
 		return false;
 	for (int b = 0; b < 2; b++) {
 		int r = t->column + l + (pair ? 0 : b * SIDE);
@@ -118,36 +120,61 @@ INLINE bool tile_open(struct tile *t, global const short *w,
 		r += pair ? 2 * top + b * rows : top;
 		t->w[b] = w + (long)r * n;
 	}
-	for (int m = 0; m < 2; m++) {
-		const int i = l + m * SIDE;
-		const int p = order[t->first + (i < t->count ? i :
-							       t->count - 1)];
+	const int mine = (int)lid() / 4;
+	const int p = order[t->first + (mine < t->count ? mine : t->count - 1)];
 
-		t->a[m] = a + (long)(pair ? p / used : p) * n;
-	}
+	t->a = a + (long)(pair ? p / used : p) * n;
 	return true;
+}
+
+/* Some steps of 32: inputs by way of LDS, four work-items to a row. */
+INLINE void tile_steps(struct tile *t, int k, const int steps)
+{
+	const int from = lid() % 4 * 8 * steps, l = lane() % SIDE;
+	s16 w[STEPS][2][2];
+	s8 x[STEPS];
+
+	for (int s = 0; s < steps; s++)
+		for (int b = 0; b < 2; b++)
+			for (int i = 0; i < 2; i++)
+				w[s][b][i] = load16(t->w[b] + k + s * 32 +
+						    i * SIDE);
+	for (int s = 0; s < steps; s++)
+		x[s] = *(global const s8 *)(t->a + k + from + s * 8);
+	barrier_lds();
+	for (int s = 0; s < steps; s++)
+		*(local s8 *)(t->lds + lid() / 4 * PITCH + from + s * 8) = x[s];
+	barrier_lds();
+	for (int s = 0; s < steps; s++)
+		for (int m = 0; m < 2; m++)
+			for (int i = 0; i < 2; i++) {
+				local const short *at = t->lds +
+							(l + m * SIDE) * PITCH +
+							s * 32 + i * SIDE;
+				const s8 low = *(local const s8 *)at;
+				const s8 high = *(local const s8 *)(at + 8);
+				const s16 v = __builtin_shufflevector(
+					low, high, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9,
+					10, 11, 12, 13, 14, 15);
+
+				for (int b = 0; b < 2; b++)
+					t->sum[m][b] = WMMA(v, w[s][b][i],
+							    t->sum[m][b]);
+			}
 }
 
 INLINE void tile_multiply(struct tile *t, int n)
 {
+	const int each = 32 * STEPS;
+	int k = 0;
+
 	for (int m = 0; m < 2; m++)
 		for (int b = 0; b < 2; b++)
 			t->sum[m][b] = 0;
-	for (int k = 0; k < n; k += 32) {
-		s16 w[2][2];
-
-		for (int b = 0; b < 2; b++)
-			for (int i = 0; i < 2; i++)
-				w[b][i] = load16(t->w[b] + k + i * SIDE);
-		for (int m = 0; m < 2; m++)
-			for (int i = 0; i < 2; i++) {
-				const s16 x = load16(t->a[m] + k + i * SIDE);
-
-				for (int b = 0; b < 2; b++)
-					t->sum[m][b] = WMMA(x, w[b][i],
-							    t->sum[m][b]);
-			}
-	}
+	for (; k + each <= n; k += each)
+		tile_steps(t, k, STEPS);
+	for (; k < n; k += 32)
+		tile_steps(t, k, 1);
 }
 
 #define OPERANDS(out)                                                         \
@@ -160,7 +187,8 @@ INLINE void tile_multiply(struct tile *t, int n)
 
 KERNEL(128) expert_tiles_swiglu(OPERANDS(__bf16))
 {
-	struct tile t;
+	local short inputs[TILE * PITCH] __attribute__((aligned(16)));
+	struct tile t = { .lds = inputs };
 
 	if (!tile_open(&t, w, a, order, tile, used, rows, n, true))
 		return;
@@ -179,7 +207,8 @@ KERNEL(128) expert_tiles_swiglu(OPERANDS(__bf16))
 
 KERNEL(128) expert_tiles(OPERANDS(float))
 {
-	struct tile t;
+	local short inputs[TILE * PITCH] __attribute__((aligned(16)));
+	struct tile t = { .lds = inputs };
 
 	if (!tile_open(&t, w, a, order, tile, used, rows, n, false))
 		return;
