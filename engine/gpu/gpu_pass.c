@@ -554,14 +554,15 @@ static bool queue_new(struct gpu_state *s, struct err *e)
 {
 	const uint32_t devices = s->g->team->n;
 	/*
-	 * With tiles a layer has nine, and five that add parts up.  A team
+	 * With tiles a layer has nine, and five that add parts up; of a mixture
+	 * nine for attention, all told, and seven for the experts.  A team
 	 * meets twice in each half of a layer, sums, and fetches; and none of
 	 * a pass may stand where another did that is waited for, be it one of
 	 * those that gather logits.
 	 */
 	const uint32_t team = devices > 1 ? 10 + 2 * devices : 0;
 	const uint32_t rows = team ? s->shape.max_tokens * (devices + 1) : 0;
-	const uint32_t packets = (14 + team) * s->g->m->config.layers + rows +
+	const uint32_t packets = (16 + team) * s->g->m->config.layers + rows +
 				 64;
 	struct kfd_queue_opts o = { .ring_packets = 64 };
 
