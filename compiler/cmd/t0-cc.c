@@ -23,7 +23,7 @@ struct options {
 	struct cc_options cc;
 	const char *dump;
 	const char *kernel, *type, *to, *cache, *weights;
-	bool level[4], assembly, stats, verify, wgp, cu, list, wide;
+	bool level[4], assembly, stats, verify, wgp, cu, list, wide, paged;
 	bool pack, cached, explain;
 	bool library;
 	const char *db;
@@ -371,7 +371,8 @@ static bool compile_kernel(struct options *o, struct err *e)
 				  .head = (uint32_t)o->head,
 				  .ratio = (uint32_t)o->ratio,
 				  .tokens = (uint32_t)o->tokens,
-				  .wide = o->wide };
+				  .wide = o->wide,
+				  .paged = o->paged };
 	struct ssa_func *f;
 	bool good;
 
@@ -422,7 +423,7 @@ static void list_shapes(struct table *t, const struct kernel_entry *k)
 {
 	static const char *const name[] = { "type",  "to",    "cache", "head",
 					    "ratio", "wide", "weights",
-					    "tokens" };
+					    "tokens", "bytes", "paged" };
 	struct kernel_shape s;
 	struct buf text = { 0 };
 	uint32_t n = 0;
@@ -566,6 +567,8 @@ static const struct cli_opt options[] = {
 	  "that a group of stream kernels takes, 1 to 4" },
 	{ "wide", 0, CLI_FLAG, &o.wide, NULL,
 	  "rows of gemv and kv_gather begin at multiples of 16 bytes" },
+	{ "paged", 0, CLI_FLAG, &o.paged, NULL,
+	  "the cache of keys and values has a table of blocks" },
 	{ "cached", 0, CLI_FLAG, &o.cached, NULL,
 	  "take it prebuilt or from the cache if it is there, else "
 	  "compile it and keep it; and say which" },

@@ -23,14 +23,38 @@ struct cached cached_head(const struct cache_at *c, struct val p,
 			  struct val sequence, struct val head, uint32_t n)
 {
 	struct dsl *k = p.k;
-	struct val first = cache_row(c, p, sequence, head,
-				     CONST(k, DSL_I32, 0));
+	const struct cache_at dense = { c->row, c->head, c->sequence, { 0 } };
+	struct val first = cache_row(&dense, p, c->table.k ?
+						CONST(k, DSL_I32, 0) :
+						sequence,
+				     head, CONST(k, DSL_I32, 0));
 	struct cached out = { .at = head_at(first, n), .row = c->row };
+
+	if (c->table.k) {
+		out.table = ADVANCE(c->table, sequence);
+		out.step = c->sequence;
+	}
 
 	if (p.elem == DSL_I8) {
 		out.scale = cache_scales(first, CONST(k, DSL_I32, n));
 		out.scale_row = SHR(c->row, 2);
 	}
+	return out;
+}
+
+struct val cached_offset(const struct cached *c, struct val block)
+{
+	return MUL(CAST(DSL_I64, block), c->step);
+}
+
+struct cached cached_block(const struct cached *c, struct val offset)
+{
+	struct cached out = *c;
+
+	out.last = (struct val){ 0 };
+	out.at = ADVANCE(c->at, offset);
+	if (cached_is_scaled(c))
+		out.scale = ADVANCE(c->scale, SHR(offset, 2));
 	return out;
 }
 

@@ -8,12 +8,15 @@
  * keeps its own maximum, sum and weighted values (online softmax).  Teams are
  * merged at the end, in a wave by shuffles and between waves in LDS.  Scores
  * are in units of log2: 2^score is the weight.
+ *
+ * Blocks of a paged cache are looked up a turn ahead, so that keys do not wait
+ * for their table.
  */
 #include <float.h>
 
 #include "compiler/kernels/kernels_int.h"
 
-enum { KEY_PART = HEAD_PIECE, MAX_RATIO = KERNEL_MAX_RATIO };
+enum { KEY_PART = HEAD_PIECE, MAX_RATIO = KERNEL_MAX_RATIO, MAX_BLOCKS = 4 };
 
 struct decode {
 	struct dsl *k;
@@ -24,7 +27,9 @@ struct decode {
 	struct val first; /* element of a head that this lane begins with */
 	struct val mine;  /* the team's number */
 	struct cached kc, vc;
-	struct val q[MAX_RATIO]; /* scaled */
+	struct val block[MAX_BLOCKS]; /* paged: where this turn's begin */
+	struct val last_block;	      /* paged: the last key's */
+	struct val q[MAX_RATIO];      /* scaled */
 	struct var max[MAX_RATIO], sum[MAX_RATIO], acc[MAX_RATIO];
 	/* With i8: of q, and of the weights in acc times their scales. */
 	struct val q_sum[MAX_RATIO];
@@ -58,16 +63,53 @@ struct part {
 	struct val x, scale;
 };
 
+/* Where a team's key lies: its number from `base` on; paged: in which block. */
+struct place {
+	struct val base, number, offset;
+	struct val first; /* the first team's key */
+};
+
+/* Do all teams have keys of the same block, so that all lanes know it? */
+static bool shares_block(const struct decode *d)
+{
+	return d->teams <= KERNEL_BLOCK;
+}
+
+/* Key `u` of a turn that begins at j, a multiple of the teams, or of 16. */
+static struct place find_key(const struct decode *d, struct val j, uint32_t u)
+{
+	struct val base = ADD(j, u * d->teams), key, block;
+
+	if (!d->kc.table.k)
+		return (struct place){ base, d->mine, { 0 }, base };
+	if (shares_block(d))
+		return (struct place){ AND(base, KERNEL_BLOCK - 1), d->mine,
+				       d->block[u * d->teams / KERNEL_BLOCK],
+				       base };
+	key = ADD(base, d->mine);
+	block = MIN(SHR(key, KERNEL_BLOCK_BITS), d->last_block);
+	if (32 / d->team <= KERNEL_BLOCK)
+		block = READ_FIRST(block);
+	return (struct place){ CONST(d->k, DSL_I32, 0),
+			       AND(key, KERNEL_BLOCK - 1),
+			       cached_offset(&d->kc,
+					     LOAD(d->kc.table, block)),
+			       base };
+}
+
 static struct part part_load(const struct decode *d, const struct cached *c,
-			     struct val base, const struct val *in)
+			     const struct place *at, const struct val *in)
 {
 	const struct head_piece piece = piece_of(d);
-	struct val x = cached_load(c, base, d->mine, &piece, in);
+	const struct cached page = at->offset.k ? cached_block(c, at->offset) :
+						  *c;
+	struct val x = cached_load(&page, at->base, at->number, &piece, in);
 
 	if (!cached_is_scaled(c))
 		return (struct part){ .x = CAST(DSL_F32, x) };
 	return (struct part){ unsigned_bytes(x),
-			      cached_scale(c, base, d->mine, &piece, in) };
+			      cached_scale(&page, at->base, at->number, &piece,
+					   in) };
 }
 
 static struct val apply_scale(const struct part *p, struct val x)
@@ -111,11 +153,11 @@ static void attend_block(struct decode *d, struct val j, const struct val *end)
 	struct part x[MOST], v[MOST];
 
 	for (uint32_t u = 0; u < d->ahead; u++) {
-		struct val base = ADD(j, u * d->teams);
+		struct place at = find_key(d, j, u);
 		if (end)
-			in[u] = LT(ADD(base, d->mine), *end);
-		x[u] = part_load(d, &d->kc, base, end ? &in[u] : NULL);
-		v[u] = part_load(d, &d->vc, base, end ? &in[u] : NULL);
+			in[u] = LT(ADD(at.first, d->mine), *end);
+		x[u] = part_load(d, &d->kc, &at, end ? &in[u] : NULL);
+		v[u] = part_load(d, &d->vc, &at, end ? &in[u] : NULL);
 	}
 	for (uint32_t r = 0; r < d->s->ratio; r++) {
 		struct val was = GET(d->max[r]), m = was;
@@ -223,6 +265,29 @@ static struct found gather_head(struct decode *d, const struct meeting *t,
 	return (struct found){ top, sum, value };
 }
 
+/* Blocks of a turn's keys, from the one of key j on. */
+static void look_up(const struct decode *d, struct val j, struct val *id)
+{
+	struct val first = SHR(j, KERNEL_BLOCK_BITS);
+
+	for (uint32_t b = 0; b * KERNEL_BLOCK < d->teams * d->ahead; b++)
+		id[b] = LOAD(d->kc.table, ADD(first, b));
+}
+
+/* Where they begin, for the next turn. */
+static void keep_blocks(const struct decode *d, const struct val *id,
+			struct var *next)
+{
+	for (uint32_t b = 0; b * KERNEL_BLOCK < d->teams * d->ahead; b++)
+		SET(next[b], cached_offset(&d->kc, id[b]));
+}
+
+static void take_blocks(struct decode *d, const struct var *next)
+{
+	for (uint32_t b = 0; b * KERNEL_BLOCK < d->teams * d->ahead; b++)
+		d->block[b] = GET(next[b]);
+}
+
 /*
  * Which keys: all of the sequence, or a chunk of them.  Whole blocks without
  * masks, then the rest.
@@ -231,12 +296,31 @@ static void attend_keys(struct decode *d, struct val begin, struct val end)
 {
 	struct dsl *k = d->k;
 	const uint32_t block = d->teams * d->ahead;
+	const bool ahead = d->kc.table.k && shares_block(d);
 	struct val whole = ADD(begin, AND(SUB(end, begin), -(int)block));
+	struct var next[MAX_BLOCKS];
+	struct val id[MAX_BLOCKS];
 
+	if (d->kc.table.k)
+		d->last_block = SHR(SUB(end, 1), KERNEL_BLOCK_BITS);
+	for (uint32_t b = 0; ahead && b < MAX_BLOCKS; b++)
+		next[b] = VAR(k, DSL_I64, 0);
+	if (ahead) {
+		look_up(d, begin, id);
+		keep_blocks(d, id, next);
+	}
 	FOR(k, j, begin, whole, (int)block) {
+		if (ahead) {
+			take_blocks(d, next);
+			look_up(d, ADD(j, block), id);
+		}
 		attend_block(d, j, NULL);
+		if (ahead)
+			keep_blocks(d, id, next);
 	}
 	IF (k, LT(whole, end)) {
+		if (ahead)
+			take_blocks(d, next);
 		attend_block(d, whole, &end);
 	}
 }
@@ -284,7 +368,8 @@ static void load_queries(struct decode *d, struct val q, struct val by)
  * both then:	 q [tokens][q_ld] (shape.type), kc, vc (shape.cache), length,
  *		 slot [tokens] (i32), heads, kv_heads, q_ld, row, head (i32),
  *		 sequence (i64), chunk (i32: keys of a split; of attn_decode not
- *		 read), scale (f32).
+ *		 read), scale (f32).  Paged: chunk is a multiple of
+ *		 KERNEL_BLOCK.
  * Groups: (splits, tokens * heads / shape.ratio); attn_decode: splits is 1.
  * shape.ratio heads share a group; it divides heads / kv_heads.  A row
  * without keys gives zeros.
@@ -308,7 +393,7 @@ void build_attn_decode(struct dsl *k, const struct kernel_shape *s)
 	struct val heads = ARG(k, DSL_I32, "heads");
 	struct val kv_heads = ARG(k, DSL_I32, "kv_heads");
 	struct val q_ld = ARG(k, DSL_I32, "q_ld");
-	struct cache_at c = cache_args(k);
+	struct cache_at c = cache_args(k, s);
 	struct val chunk = ARG(k, DSL_I32, "chunk");
 	struct val scale = MUL(ARG(k, DSL_F32, "scale"), 0x1.715476p0);
 	struct val each = DIV(heads, (int)s->ratio), row = GROUP_ID(k, 1);

@@ -34,6 +34,7 @@ struct flash {
 	struct val length, limit;     /* keys of all, and of this query */
 	struct val whole, last; /* keys that all, that any of the wave see */
 	struct val scale;
+	struct val block[2]; /* paged: where those of the keys in LDS begin */
 	struct val q[MAX_TILES];
 	struct var max, sum, acc[MAX_TILES];
 };
@@ -69,7 +70,7 @@ struct raw {
 
 /*
  * Behind the last key comes that one again, so that loads need no mask: its
- * scores are hidden.
+ * scores are hidden.  So is what is behind it in its block.
  */
 static struct raw raw_load(const struct cached *c, struct val base,
 			   struct val number, const struct head_piece *p)
@@ -79,6 +80,26 @@ static struct raw raw_load(const struct cached *c, struct val base,
 	if (cached_is_scaled(c))
 		r.scale = cached_scale(c, base, number, p, NULL);
 	return r;
+}
+
+/*
+ * Of a paged cache, key skip + number of those for LDS; `one`: its block is that
+ * of `skip`.
+ */
+static struct raw page_load(const struct flash *f, const struct cached *c,
+			    uint32_t skip, struct val number, bool one,
+			    const struct head_piece *p)
+{
+	struct val from = f->block[one ? skip / KERNEL_BLOCK : 0];
+	struct cached page;
+
+	number = ADD(number, one ? skip % KERNEL_BLOCK : skip);
+	if (!one && f->keys > KERNEL_BLOCK)
+		from = SELECT(GE(number, KERNEL_BLOCK), f->block[1], from);
+	if (!one)
+		number = AND(number, KERNEL_BLOCK - 1);
+	page = cached_block(c, from);
+	return raw_load(&page, CONST(f->k, DSL_I32, 0), number, p);
 }
 
 /* The same in the type of products. */
@@ -114,9 +135,12 @@ static struct key_unit key_load(const struct flash *f, struct val base,
 	struct val u = unit_of(f, step), l = unit_of(f, rows ? 0 : step);
 	struct val row = DIV(l, (int)each), number = SUB(l, MUL(row, each));
 	struct head_piece p = piece_of(f, number);
+	const bool one = f->s->group % each == 0 &&
+			 KERNEL_BLOCK % (f->s->group / each) == 0;
 
 	return (struct key_unit){
-		raw_load(&f->kc, ADD(base, rows), row, &p),
+		f->kc.table.k ? page_load(f, &f->kc, rows, row, one, &p) :
+				raw_load(&f->kc, ADD(base, rows), row, &p),
 		ADD(MUL(ADD(row, rows), f->k_pitch), MUL(number, PIECE)),
 		LT(u, (int)(f->keys * each)),
 	};
@@ -143,7 +167,10 @@ static struct value_unit value_load(const struct flash *f, struct val base,
 	};
 
 	for (uint32_t i = 0; i < 2; i++)
-		v.r[i] = raw_load(&f->vc, base, ADD(two, i), &p);
+		v.r[i] = f->vc.table.k ?
+				 page_load(f, &f->vc, 0, ADD(two, i), false,
+					   &p) :
+				 raw_load(&f->vc, base, ADD(two, i), &p);
 	return v;
 }
 
@@ -381,6 +408,17 @@ struct val attn_seen(const struct attn_task *t, struct val i)
 	return SUB(t->length, hidden);
 }
 
+/* Blocks of the keys from j on; behind the last key's comes that one again. */
+static void look_up(const struct flash *f, struct val j, struct var id[2])
+{
+	struct val last = SHR(f->kc.last, KERNEL_BLOCK_BITS);
+
+	for (uint32_t b = 0; b < f->keys / KERNEL_BLOCK; b++) {
+		struct val at = ADD(SHR(j, KERNEL_BLOCK_BITS), b);
+		SET(id[b], LOAD(f->kc.table, MIN(at, last)));
+	}
+}
+
 static void run_task(struct flash *f, const struct attn_task *t)
 {
 	struct dsl *k = f->k;
@@ -400,8 +438,20 @@ static void run_task(struct flash *f, const struct attn_task *t)
 	f->last = attn_seen(t, MIN(ADD(base, TILE - 1), last));
 	load_query(f, head_at(ADVANCE(row_of(t->q, token, t->q_ld),
 				      MUL(t->h, f->s->head)), f->s->head));
+	struct var id[2];
+	if (f->kc.table.k) {
+		id[0] = VAR(k, DSL_I32, 0);
+		id[1] = VAR(k, DSL_I32, 0);
+		look_up(f, CONST(k, DSL_I32, 0), id);
+	}
 	FOR (k, j, 0, end, (int)f->keys) {
 		BARRIER(k);
+		if (f->kc.table.k) {
+			for (uint32_t b = 0; b < f->keys / KERNEL_BLOCK; b++)
+				f->block[b] = cached_offset(&f->kc,
+							    GET(id[b]));
+			look_up(f, ADD(j, f->keys), id);
+		}
 		stage_block(f, j);
 		BARRIER(k);
 		IF (k, LT(j, f->last)) {
@@ -447,7 +497,7 @@ void build_attention(struct dsl *k, const struct kernel_shape *s)
 	t.heads = ARG(k, DSL_I32, "heads");
 	struct val kv_heads = ARG(k, DSL_I32, "kv_heads");
 	t.q_ld = ARG(k, DSL_I32, "q_ld");
-	struct cache_at c = cache_args(k);
+	struct cache_at c = cache_args(k, s);
 	t.causal = ARG(k, DSL_I32, "causal");
 	t.scale = MUL(ARG(k, DSL_F32, "scale"), 0x1.715476p0); /* log2 e */
 	struct val x = GROUP_ID(k, 0), b = group_div(x, t.heads);

@@ -264,7 +264,7 @@ void build_qk_norm_rope(struct dsl *k, const struct kernel_shape *s)
 	struct val kv = ARG(k, DSL_I32, "kv_heads");
 	struct val q_ld = ARG(k, DSL_I32, "q_ld");
 	struct val kv_ld = ARG(k, DSL_I32, "kv_ld");
-	struct cache_at c = cache_args(k);
+	struct cache_at c = cache_args(k, s);
 	struct val tokens = ARG(k, DSL_I32, "tokens");
 	struct val eps = ARG(k, DSL_F32, "eps"), row = wave_row(k, s);
 	struct val each = ADD(heads, SHL(kv, 1));
@@ -322,7 +322,7 @@ void build_kv_store(struct dsl *k, const struct kernel_shape *s)
 	struct val slot = ARG_PTR(k, DSL_I32, "slot", DSL_READONLY);
 	struct val kv = ARG(k, DSL_I32, "kv_heads");
 	struct val kv_ld = ARG(k, DSL_I32, "kv_ld");
-	struct cache_at c = cache_args(k);
+	struct cache_at c = cache_args(k, s);
 	struct val tokens = ARG(k, DSL_I32, "tokens"), row = wave_row(k, s);
 
 	IF (k, LT(row, MUL(tokens, kv))) {

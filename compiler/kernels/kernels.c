@@ -9,7 +9,7 @@ enum { /* as the table's rows call them */
 	TYPE = KERNEL_TYPE, TO = KERNEL_TO, CACHE = KERNEL_CACHE,
 	HEAD = KERNEL_HEAD, RATIO = KERNEL_RATIO, WIDE = KERNEL_WIDE,
 	WEIGHTS = KERNEL_WEIGHTS, BYTES = KERNEL_BYTES, TOKENS = KERNEL_TOKENS,
-	NARROW = KERNEL_NARROW
+	NARROW = KERNEL_NARROW, PAGED = KERNEL_PAGED
 };
 
 #define BUILDER(name, file) \
@@ -58,6 +58,7 @@ static void fill_in(const struct kernel_entry *k, struct kernel_shape *s)
 	if (!s->tokens || !(k->uses & KERNEL_TOKENS))
 		s->tokens = 1;
 	s->wide = s->wide && k->uses & KERNEL_WIDE;
+	s->paged = s->paged && k->uses & KERNEL_PAGED;
 	s->group = s->group ? s->group : k->group;
 }
 
@@ -136,6 +137,8 @@ void kernel_describe(const struct kernel_entry *k,
 		buf_printf(out, " tokens=%u", s.tokens);
 	if (s.wide)
 		buf_adds(out, " wide");
+	if (s.paged)
+		buf_adds(out, " paged");
 	buf_printf(out, " group=%u", s.group);
 }
 

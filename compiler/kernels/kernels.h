@@ -27,6 +27,13 @@
  * Where the head size is a multiple of 8, every vector begins at a multiple
  * of 16 bytes, as do rows of queries.
  *
+ * Paged (shape.paged): the arrays are blocks of KERNEL_BLOCK positions, and a
+ * table of i32 comes behind the strides.  Position p lies in the block
+ * table[slot + p / KERNEL_BLOCK]: slot is where the sequence's blocks begin in
+ * the table, `sequence` is from block to block, and p % KERNEL_BLOCK is the
+ * position within.  Entries up to KERNEL_TABLE_MORE behind the last key's are
+ * read, too, and may have any value.
+ *
  * In a cache of I8 elements are bytes, a vector has kernel_cache_row() of them,
  * and begins at a multiple of 8: `head` signed bytes, then an f32 for each
  * KERNEL_CACHE_GROUP of these, which is what one counts.  Head is a multiple of
@@ -55,6 +62,7 @@ struct kernel_shape {
 	bool wide;
 	uint32_t ratio;	      /* heads of a group of attn_decode: 1 to 8 */
 	uint32_t tokens;      /* stream: that a group takes, 1 to 4, 0: 1 */
+	bool paged;	      /* the cache has a table of blocks */
 };
 #define KERNEL_MAX_HEAD	 256
 #define KERNEL_MAX_RATIO 8
@@ -64,6 +72,10 @@ struct kernel_shape {
 #define KERNEL_EXPERT_TILE_BITS 5
 #define KERNEL_EXPERT_TILE (1 << KERNEL_EXPERT_TILE_BITS)
 #define KERNEL_MAX_TOKENS 4
+/* Positions of a block of a paged cache. */
+#define KERNEL_BLOCK_BITS 4
+#define KERNEL_BLOCK (1 << KERNEL_BLOCK_BITS)
+#define KERNEL_TABLE_MORE 8
 /* Elements with one scale, in a cache of I8. */
 #define KERNEL_CACHE_GROUP_BITS 5
 #define KERNEL_CACHE_GROUP (1 << KERNEL_CACHE_GROUP_BITS)
@@ -97,6 +109,7 @@ enum kernel_uses {
 	KERNEL_TOKENS = 128,
 	KERNEL_BYTES = 256, /* moves I8 as it is */
 	KERNEL_NARROW = 512, /* its weights are not of f32, but 0: bf16 */
+	KERNEL_PAGED = 1024,
 };
 
 struct kernel_entry {

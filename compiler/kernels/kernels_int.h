@@ -53,23 +53,32 @@ static inline struct val group_div(struct val a, struct val b)
 
 /*
  * The cache of keys or values (kernels.h, "Caches"): three arguments, and the
- * place of one vector in it.
+ * table of one that is paged; and the place of one vector in it.
  */
 struct cache_at {
-	struct val row, head, sequence;
+	struct val row, head, sequence, table;
 };
 
-static inline struct cache_at cache_args(struct dsl *k)
+static inline struct cache_at cache_args(struct dsl *k,
+					 const struct kernel_shape *s)
 {
-	return (struct cache_at){ ARG(k, DSL_I32, "row"),
-				  ARG(k, DSL_I32, "head"),
-				  ARG(k, DSL_I64, "sequence") };
+	struct cache_at c = { ARG(k, DSL_I32, "row"), ARG(k, DSL_I32, "head"),
+			      ARG(k, DSL_I64, "sequence"), { 0 } };
+
+	if (s->paged)
+		c.table = ARG_PTR(k, DSL_I32, "table", DSL_READONLY);
+	return c;
 }
 
 static inline struct val cache_row(const struct cache_at *c, struct val p,
 				   struct val sequence, struct val head,
 				   struct val position)
 {
+	if (c->table.k) {
+		sequence = LOAD(c->table,
+				ADD(sequence, SHR(position, KERNEL_BLOCK_BITS)));
+		position = AND(position, KERNEL_BLOCK - 1);
+	}
 	struct val at = MUL(CAST(DSL_I64, sequence), c->sequence);
 
 	at = ADD(at, MUL(CAST(DSL_I64, head), CAST(DSL_I64, c->head)));
@@ -99,10 +108,18 @@ struct cached {
 	struct val at, row;	      /* the first vector; between vectors */
 	struct val scale, scale_row;  /* the same in f32; i8 only */
 	struct val last; /* if set: vectors behind it are this one again */
+	/* Paged: the sequence's blocks; `at` is of block 0, the next `step` on. */
+	struct val table, step;
 };
 
 struct cached cached_head(const struct cache_at *c, struct val p,
 			  struct val sequence, struct val head, uint32_t n);
+/*
+ * Of a paged cache: how far a block is from the first in elements, and what is
+ * there.  Its vectors are numbered from 0.
+ */
+struct val cached_offset(const struct cached *c, struct val block);
+struct cached cached_block(const struct cached *c, struct val offset);
 /*
  * A lane's piece of vector base + number in the cache's type, as head_load().
  * Where the base is the same in all lanes and the number does not change in a

@@ -430,7 +430,7 @@ void build_stream_heads(struct dsl *k, const struct kernel_shape *s)
 	a.kv_heads = ARG(k, DSL_I32, "kv_heads");
 	a.d = ARG(k, DSL_I32, "d");
 	w.n = ARG(k, DSL_I32, "n");
-	a.cache = cache_args(k);
+	a.cache = cache_args(k, s);
 	a.head = GROUP_ID(k, 0);
 	for (uint32_t t = 0; t < s->tokens; t++)
 		at[t] = token_of(k, s->tokens, t);
