@@ -366,5 +366,7 @@ const struct qwen_backend qwen_gpu = {
 	.state_free = gpu_state_free,
 	.cache_bytes = gpu_cache_bytes,
 	.forward = gpu_forward,
+	.map = gpu_map,
+	.copy = gpu_copy,
 	.counts = gpu_counts,
 };

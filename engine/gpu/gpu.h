@@ -10,7 +10,8 @@
  * a layer (compiler/kernels/stream.c) and two copies of a few words.
  * Experts of a mixture are chosen on the device (gpu_experts.c): four packets
  * in place of two, whatever is chosen.  gpu_team.c cuts a model for several
- * devices, and adds up what each of them has.  gpu_forecast.c puts the same
+ * devices, and adds up what each of them has.  gpu_pages.c has the tables of a
+ * cache in blocks, which all of attention reads.  gpu_forecast.c puts the same
  * packets into the pipeline simulator instead: what a card would take, without
  * one and without weights.
  */
@@ -32,6 +33,7 @@ struct gpu_question {
 	uint32_t sequences, tokens, positions;
 	uint32_t devices; /* that share the model; 0: one */
 	enum qwen_weights weights, cache;
+	bool paged; /* the cache is blocks in no order */
 };
 /*
  * Simulated: every kernel of the pass, from its code, its arguments and the

@@ -35,7 +35,8 @@ bool gpu_stream_kernels(struct gpu_state *s, enum qwen_weights w,
 {
 	struct kernel_shape shape = { .type = DSL_F32, .weights = gpu_type(w),
 				      .cache = gpu_type(s->shape.cache),
-				      .tokens = tokens };
+				      .tokens = tokens,
+				      .paged = s->pages };
 	struct gpu_streams *k = &s->of[w].stream[tokens];
 	struct kernel_shape tall = shape;
 	struct gpu_card *g = &s->g->card;
@@ -117,13 +118,26 @@ static uint32_t split_keys(const struct gpu_state *s, uint32_t keys,
 	return best;
 }
 
+/*
+ * Keys of a split.  Where a token's results must not depend on the others of
+ * its pass, neither may this.
+ */
+static uint32_t chunk_of(const struct gpu_state *s, const struct gpu_pass *p,
+			 uint32_t rows)
+{
+	if (gpu_is_exact(s) && p->n <= QWEN_FEW)
+		return SPLIT_KEYS;
+	if (p->n > SPLIT_TOKENS)
+		return (p->longest + QWEN_BLOCK - 1) / QWEN_BLOCK * QWEN_BLOCK;
+	return split_keys(s, p->longest, rows);
+}
+
 bool gpu_attend(struct gpu_state *s, uint32_t layer, const struct gpu_pass *p,
 		struct err *e)
 {
 	const struct qwen_config *c = &s->g->m->config;
 	const uint32_t n = p->n, rows = n * c->heads / s->ratio;
-	const uint32_t chunk = n > SPLIT_TOKENS ? p->longest :
-				split_keys(s, p->longest, rows);
+	const uint32_t chunk = chunk_of(s, p, rows);
 	const uint32_t splits = (p->longest + chunk - 1) / chunk;
 	const bool whole = splits == 1;
 	struct gpu_args a = { .n = 0 };

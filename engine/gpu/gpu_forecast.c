@@ -86,6 +86,21 @@ static struct deal deal_experts(const struct gpu_state *s, uint32_t n,
 	return d;
 }
 
+/* Blocks of no order, as those of many texts are. */
+static uint32_t *blocks_deal(struct gpu_run *run, const struct qwen_shape *s)
+{
+	const uint32_t each = s->blocks / s->sequences;
+	uint32_t *block = xcalloc(s->blocks, sizeof(*block)), step = 7919;
+
+	while (s->blocks && s->blocks % step == 0)
+		step += 2;
+	for (uint32_t i = 0; i < s->blocks; i++)
+		block[i] = (uint32_t)((uint64_t)i * step % s->blocks);
+	for (uint32_t i = 0; s->blocks && i < s->sequences; i++)
+		gpu_map(run, i, block + i * each);
+	return block;
+}
+
 static bool model_place(struct qwen_model *m, const struct qwen_config *c,
 			const struct gpu_question *q, struct err *e)
 {
@@ -104,6 +119,8 @@ bool gpu_forecast(const struct qwen_config *c, const struct gpu_question *q,
 	const struct qwen_shape shape = {
 		.sequences = q->sequences, .positions = q->positions,
 		.max_tokens = q->sequences * q->tokens, .cache = q->cache,
+		.blocks = q->paged ? q->sequences * ((q->positions - 1) /
+						     QWEN_BLOCK + 1) : 0,
 	};
 	const uint32_t devices = q->devices ? q->devices : 1;
 	struct gpu_record r = { 0 };
@@ -117,11 +134,14 @@ bool gpu_forecast(const struct qwen_config *c, const struct gpu_question *q,
 	       gpu_run_make(&run, &model, &shape, e);
 	if (good) {
 		run.rank[0]->record = &r;
+		uint32_t *block = blocks_deal(&run, &shape);
 		r.words = run.rank[0]->words;
 		deal = deal_experts(run.rank[0], shape.max_tokens, r.known);
+		r.table = run.rank[0]->table;
 		r.footprint_bytes = model.token_bytes / devices +
 				    gpu_cache_bytes(&run);
 		good = pass_put(&run, q, e);
+		free(block);
 	}
 	good = good && gpu_record_simulate(&r, m, out, e);
 	out->weight_bytes = model.token_bytes / devices;

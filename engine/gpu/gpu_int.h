@@ -7,6 +7,7 @@
 
 #include <string.h>
 
+#include "base/vec.h"
 #include "engine/gpu/card/card.h"
 #include "engine/gpu/gpu.h"
 
@@ -112,6 +113,11 @@ struct gpu_products {
 	const struct gpu_kernel *expert_tiles_swiglu, *expert_tiles;
 };
 
+/* Block `to` becomes what `from` is. */
+struct gpu_copy {
+	uint32_t from, to;
+};
+
 struct gpu_state {
 	struct gpu *g;
 	struct qwen_shape shape;
@@ -122,6 +128,14 @@ struct gpu_state {
 	uint32_t ratio, splits; /* heads of a group of attention; at most */
 	struct kfd_mem *key, *value; /* [layers][sequences][kv][positions] */
 	uint32_t vector; /* elements of one there: kernel_cache_row() */
+	uint32_t element; /* bytes */
+	/* Of a paged cache, [layers][blocks][kv][QWEN_BLOCK]: entries of a
+	 * sequence in the table; 0: it is dense. */
+	uint32_t pages;
+	struct kfd_mem *table;	 /* [sequences][pages], and gpu_pages.c's own */
+	const uint32_t **mapped; /* [sequences]: the caller's */
+	VEC(struct gpu_copy) copies; /* that the next pass begins with */
+	const struct gpu_kernel *move;
 	size_t layer_bytes; /* of one layer's keys */
 	struct kfd_mem *cosine, *sine;
 	struct kfd_mem *words; /* [GPU_WORDS][max_tokens + 1] i32, host */
@@ -166,6 +180,15 @@ struct gpu_state *gpu_state_make(struct gpu *g, const struct qwen_shape *shape,
 bool gpu_run_make(struct gpu_run *run, const struct qwen_model *m,
 		  const struct qwen_shape *shape, struct err *e);
 void gpu_run_fini(struct gpu_run *run);
+
+/*
+ * Weights of f32 have no tiles, so that a token's sums are the same in any few
+ * tokens; with a cache of blocks those of attention are, too.
+ */
+static inline bool gpu_is_exact(const struct gpu_state *s)
+{
+	return s->pages && s->g->layer[0].heads.type == QWEN_W_F32;
+}
 
 /* What the layers need to know of a pass. */
 struct gpu_pass {
@@ -212,15 +235,21 @@ static inline void arg_word(struct gpu_args *a, const struct gpu_state *s,
 					 sizeof(int32_t));
 }
 
-/* Strides of the cache, in elements: of a position, a head, a sequence. */
+/*
+ * Strides of the cache, in elements: of a position, a head, a sequence or a
+ * block; and the table.
+ */
 static inline void arg_strides(struct gpu_args *a, const struct gpu_state *s)
 {
 	const struct qwen_config *c = &s->g->m->config;
-	uint32_t head = s->shape.positions * s->vector;
+	uint32_t head = (s->pages ? QWEN_BLOCK : s->shape.positions) *
+			s->vector;
 
 	arg_u32(a, s->vector);
 	arg_u32(a, head);
 	arg_va(a, (uint64_t)c->kv_heads * head);
+	if (s->pages)
+		arg_mem(a, s->table);
 }
 
 static inline bool put_kernel(struct gpu_state *s, const struct gpu_kernel *k,
@@ -231,6 +260,18 @@ static inline bool put_kernel(struct gpu_state *s, const struct gpu_kernel *k,
 
 	return gpu_put(s, &k->code, &l, e);
 }
+
+/* ------------------------------------------------------- gpu_pages.c ---- */
+
+/* All but map and copy do nothing where the cache is dense. */
+bool gpu_pages_init(struct gpu_state *s, struct err *e);
+void gpu_pages_fini(struct gpu_state *s);
+/* The tables of a pass's sequences. */
+void gpu_pages_write(struct gpu_state *s, const struct qwen_pass *p);
+/* The copies that wait. */
+bool gpu_pages_copy(struct gpu_state *s, struct err *e);
+void gpu_map(void *state, uint32_t sequence, const uint32_t *block);
+void gpu_copy(void *state, uint32_t from, uint32_t to);
 
 /* ------------------------------------------------------ gpu_decode.c ---- */
 

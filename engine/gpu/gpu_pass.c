@@ -36,11 +36,13 @@ static bool cache_new(struct gpu_state *s, struct err *e)
 		[QWEN_W_INT8] = 1,
 	};
 	const struct qwen_config *c = &s->g->m->config;
+	size_t positions = s->pages ? (size_t)s->shape.blocks * QWEN_BLOCK :
+				      (size_t)s->shape.sequences *
+					      s->shape.positions;
 	size_t all;
 
-	s->layer_bytes = (size_t)s->shape.sequences * c->kv_heads *
-			 s->shape.positions * s->vector *
-			 size[s->shape.cache];
+	s->element = size[s->shape.cache];
+	s->layer_bytes = positions * c->kv_heads * s->vector * s->element;
 	all = c->layers * s->layer_bytes;
 	return alloc_memory(s, KFD_VRAM_PRIVATE, "keys", all, &s->key, e) &&
 	       alloc_memory(s, KFD_VRAM_PRIVATE, "values", all, &s->value, e);
@@ -68,7 +70,8 @@ static bool buffers_new(struct gpu_state *s, struct err *e)
 {
 	const struct qwen_config *c = &s->g->m->config;
 	size_t n = s->shape.max_tokens, d = c->heads * c->head_dim;
-	size_t some = n < SPLIT_TOKENS ? n : SPLIT_TOKENS;
+	size_t most = gpu_is_exact(s) ? QWEN_FEW : SPLIT_TOKENS;
+	size_t some = n < most ? n : most;
 	size_t pairs = c->experts.n ? c->experts.used : 1;
 	const struct {
 		const char *name;
@@ -166,7 +169,7 @@ static bool kernels_find(struct gpu_state *s, struct err *e)
 	const struct qwen_config *c = &s->g->m->config;
 	const struct kernel_shape heads = {
 		.type = DSL_F32, .cache = gpu_type(s->shape.cache),
-		.head = c->head_dim, .ratio = s->ratio,
+		.head = c->head_dim, .ratio = s->ratio, .paged = s->pages,
 	}, plain = { .type = DSL_F32 }, wide = { .type = DSL_F32,
 						 .group = 1024 };
 	struct gpu *g = s->g;
@@ -297,6 +300,12 @@ static void results_read(struct gpu_state *s, const struct qwen_pass *p)
 
 /* ---- the pass ---- */
 
+/* Where kernels find a sequence: in the cache, or in the table of blocks. */
+static int32_t slot_of(const struct gpu_state *s, uint32_t sequence)
+{
+	return (int32_t)(s->pages ? sequence * s->pages : sequence);
+}
+
 /*
  * Tokens of one sequence that stand together; no runs if a sequence has two
  * of them.
@@ -311,14 +320,14 @@ static void runs_write(struct gpu_state *s, const struct qwen_pass *p,
 
 	for (uint32_t i = 0; i < p->n; i = at) {
 		for (uint32_t k = 0; k < n; k++)
-			if ((uint32_t)slot[k] == p->token[i].sequence)
+			if (slot[k] == slot_of(s, p->token[i].sequence))
 				return;
 		for (at = i; at < p->n &&
 			     p->token[at].sequence == p->token[i].sequence;)
 			at++;
 		first[n] = (int32_t)i;
 		length[n] = (int32_t)p->position[at - 1] + 1;
-		slot[n++] = (int32_t)p->token[i].sequence;
+		slot[n++] = slot_of(s, p->token[i].sequence);
 		most = at - i > most ? at - i : most;
 	}
 	first[n] = (int32_t)p->n;
@@ -336,7 +345,7 @@ static void words_write(struct gpu_state *s, const struct qwen_pass *p,
 		uint32_t length = p->position[i] + 1;
 		host_words(s, GPU_ID)[i] = (int32_t)p->token[i].id;
 		host_words(s, GPU_POSITION)[i] = (int32_t)p->position[i];
-		host_words(s, GPU_SLOT)[i] = (int32_t)p->token[i].sequence;
+		host_words(s, GPU_SLOT)[i] = slot_of(s, p->token[i].sequence);
 		host_words(s, GPU_LENGTH)[i] = (int32_t)length;
 		out->longest = length > out->longest ? length : out->longest;
 	}
@@ -442,8 +451,9 @@ bool gpu_put_pass(struct gpu_run *run, const struct qwen_pass *p,
 	for (uint32_t r = 0; r < run->n; r++) {
 		struct gpu_state *s = run->rank[r];
 		words_write(s, p, &gp);
+		gpu_pages_write(s, p);
 		s->counts.passes += !r;
-		if (!put_embed(s, p->n, e))
+		if (!gpu_pages_copy(s, e) || !put_embed(s, p->n, e))
 			return false;
 	}
 	return put_layers(run, p, &gp, e) && read_results(run, p, e);
@@ -488,6 +498,7 @@ static void state_free(struct gpu_state *s)
 				  s->delta[0], s->delta[1] };
 
 	kfd_queue_free(s->queue, NULL);
+	gpu_pages_fini(s);
 	for (size_t i = 0; i < ARRAY_SIZE(all); i++)
 		kfd_mem_free(s->g->card.dev, all[i]);
 	free(s);
@@ -515,7 +526,11 @@ struct gpu_state *gpu_state_make(struct gpu *g, const struct qwen_shape *shape,
 	s->vector = kernel_cache_row(gpu_type(shape->cache),
 				     m->config.head_dim);
 	s->splits = (shape->positions + SPLIT_KEYS - 1) / SPLIT_KEYS;
-	if (kernels_find(s, e) && cache_new(s, e) && angles_new(s, e) &&
+	if (shape->blocks)
+		s->pages = (shape->positions + QWEN_BLOCK - 1) / QWEN_BLOCK +
+			   KERNEL_TABLE_MORE;
+	if (kernels_find(s, e) && cache_new(s, e) && gpu_pages_init(s, e) &&
+	    angles_new(s, e) &&
 	    buffers_new(s, e) && gpu_team_state(s, e))
 		return s;
 	if (e->code == ERR_NOMEM)
@@ -562,8 +577,9 @@ static bool queue_new(struct gpu_state *s, struct err *e)
 	 */
 	const uint32_t team = devices > 1 ? 10 + 2 * devices : 0;
 	const uint32_t rows = team ? s->shape.max_tokens * (devices + 1) : 0;
+	const uint32_t copies = s->pages ? 4 * s->shape.sequences : 0;
 	const uint32_t packets = (16 + team) * s->g->m->config.layers + rows +
-				 64;
+				 copies + 64;
 	struct kfd_queue_opts o = { .ring_packets = 64 };
 
 	while (o.ring_packets < packets)

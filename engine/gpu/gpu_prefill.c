@@ -117,7 +117,8 @@ bool gpu_tile_kernels(struct gpu_state *s, enum qwen_weights w, struct err *e)
 	const struct kernel_shape narrow = { .type = DSL_F32,
 					     .to = input_of(w) },
 		heads = { .type = DSL_F32, .cache = cache,
-			  .head = s->g->m->config.head_dim };
+			  .head = s->g->m->config.head_dim,
+			  .paged = s->pages };
 	struct gpu_products *p = &s->of[w];
 	uint32_t most = s->shape.max_tokens;
 	struct gpu_card *g = &s->g->card;

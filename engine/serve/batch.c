@@ -8,7 +8,7 @@
 #include "engine/serve/serve.h"
 
 /* Tokens of a pass whose sums do not depend on how many there are. */
-enum { FEW = 16 };
+enum { FEW = QWEN_FEW };
 #define NO_SLOT UINT32_MAX
 
 struct request {

@@ -83,7 +83,8 @@ void qwen_pages_drop(struct qwen_pages *p, struct qwen_table *t);
  * Many texts at once.  A step gives every text that is being written one more
  * token, then computes pieces of prompts as far as its budget goes.
  *
- * A text's tokens do not depend on the others, to the bit, whatever the types:
+ * A text's tokens do not depend on the others, to the bit, whatever the types
+ * (on a gfx1100 of weights of f32; QWEN_FEW says what the others are within):
  * prompts are cut at multiples of `chunk` and a piece has a pass of its own;
  * tokens that follow go in passes of few, whose sums do not depend on how many
  * there are; only whole pieces are shared.  So a text is what one sequence with

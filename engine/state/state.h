@@ -148,6 +148,14 @@ struct qwen_shape {
 	uint32_t blocks;
 };
 
+/*
+ * With a cache of blocks, a token's results in a pass of at most so many do not
+ * depend on the others of the pass, to the bit.  On a gfx1100 that holds for
+ * weights of f32; of other types, products for more than four tokens may round
+ * their inputs to the type of the weights, as those for prompts do.
+ */
+#define QWEN_FEW 16
+
 struct qwen_state;
 struct qwen_state *qwen_state_new(const struct qwen_model *m,
 				  const struct qwen_shape *shape,

@@ -1,11 +1,14 @@
 /*
  * Texts of a batch are those that one sequence with a dense cache gives, for
- * random schedules: arrivals, cancels, few blocks or many, any budget.
+ * random schedules: arrivals, cancels, few blocks or many, any budget; on the
+ * processor and on a gfx1100 in software.
  */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "engine/cpu/cpu.h"
+#include "engine/gpu/gpu.h"
 #include "engine/model/model.h"
 #include "engine/serve/serve.h"
 #include "tests/tap.h"
@@ -209,30 +212,47 @@ static void test_refuses(void)
 	qwen_batch_free(b);
 }
 
-int main(void)
+/* Schedules of a backend, of which `seed` is the first. */
+static void test_backend(const char *dir, const struct qwen_load *load,
+			 struct threads *threads, uint64_t seed, uint64_t all)
 {
-	char dir[] = "/tmp/t0-batch-XXXXXX", command[64];
-	struct qwen_synthetic how = { .weights = QWEN_W_F32, .seed = 3 };
-	struct qwen_load load = { 0 };
 	struct err e = { 0 };
-	struct threads *threads = threads_new(1, &e);
 	struct sum sum = { 0 };
-	uint64_t seed = 1, all = getenv("T0_SLOW") ? 10000 : 300;
+	uint64_t good = 0;
 
-	if (!mkdtemp(dir) || !qwen_shape_find("tiny", &how.config, &e) ||
-	    !qwen_synthetic_write(dir, &how, &e) ||
-	    !qwen_model_load(&model, dir, &load, threads, &e))
-		skip_all("no model: %s", e.msg);
+	if (!ok(qwen_model_load(&model, dir, load, threads, &e), "a model on %s",
+		load->backend->name)) {
+		diag("%s", e.msg);
+		return;
+	}
 	ok(make_texts(), "single runs");
-	while (seed <= all && run_schedule(seed, &sum))
-		seed++;
-	is_u64(seed - 1, all, "schedules whose texts are all right");
+	while (good < all && run_schedule(seed + good, &sum))
+		good++;
+	is_u64(good, all, "schedules whose texts are all right");
 	diag("%llu preemptions, %llu tokens found in the cache",
 	     (unsigned long long)sum.preempted, (unsigned long long)sum.found);
 	ok(sum.preempted > all / 10 && sum.found > all,
 	   "some lost their blocks, and some found their beginning");
 	test_refuses();
 	qwen_model_close(&model);
+}
+
+int main(void)
+{
+	char dir[] = "/tmp/t0-batch-XXXXXX", command[64];
+	struct qwen_synthetic how = { .weights = QWEN_W_F32, .seed = 3 };
+	struct qwen_load load = { .backend = &qwen_cpu };
+	struct err e = { 0 };
+	struct threads *threads = threads_new(1, &e);
+	const bool slow = getenv("T0_SLOW");
+
+	if (!mkdtemp(dir) || !qwen_shape_find("tiny", &how.config, &e) ||
+	    !qwen_synthetic_write(dir, &how, &e))
+		skip_all("no model: %s", e.msg);
+	test_backend(dir, &load, threads, 1, slow ? 10000 : 300);
+	load.backend = &qwen_gpu;
+	load.device = "soft";
+	test_backend(dir, &load, threads, 1, slow ? 2000 : 60);
 	threads_free(threads);
 	snprintf(command, sizeof(command), "rm -rf %s", dir);
 	ok(system(command) == 0, "the model is gone");

@@ -201,6 +201,7 @@ struct gpu_record {
 	uint32_t more; /* what comes next counts so often; 0: once */
 	/* What kernels may branch on, and what all of it works on. */
 	const struct kfd_mem *words; /* with a CPU view */
+	const struct kfd_mem *table; /* the same; or NULL */
 	/* And what kernels of the pass would have written. */
 	struct gpu_known {
 		uint64_t va;

@@ -102,13 +102,18 @@ static bool simulate_launch(const struct gpu_launch *x,
 
 	if (!co_parse(&co, x->code->object, x->code->object_bytes, e))
 		return false;
-	struct sim_memory memory[1 + GPU_KNOWN_MAX] = {
-		{ r->words->va, r->words->cpu, r->words->size_bytes },
-	};
+	const struct kfd_mem *seen[] = { r->words, r->table };
+	struct sim_memory memory[ARRAY_SIZE(seen) + GPU_KNOWN_MAX];
+	uint32_t n = 0;
+	for (size_t i = 0; i < ARRAY_SIZE(seen); i++)
+		if (seen[i])
+			memory[n++] = (struct sim_memory){
+				seen[i]->va, seen[i]->cpu, seen[i]->size_bytes
+			};
 	for (int i = 0; i < GPU_KNOWN_MAX; i++)
-		memory[1 + i] = (struct sim_memory){ r->known[i].va,
-						     r->known[i].bytes,
-						     r->known[i].size_bytes };
+		memory[n++] = (struct sim_memory){ r->known[i].va,
+						   r->known[i].bytes,
+						   r->known[i].size_bytes };
 	const struct sim_launch l = {
 		.kernel = &co.kernels[0],
 		.kernarg = x->args,
@@ -117,7 +122,7 @@ static bool simulate_launch(const struct gpu_launch *x,
 		.group_size = { x->group_size[0], x->group_size[1],
 				x->group_size[2] },
 		.memory = memory,
-		.n_memory = ARRAY_SIZE(memory),
+		.n_memory = n,
 		.guess = true,
 		.uneven = x->code->uneven,
 	};
