@@ -159,6 +159,10 @@ static struct value_unit value_load(const struct flash *f, struct val base,
 	struct val u = unit_of(f, step), l = unit_of(f, 0);
 	struct val two = SHL(AND(l, pairs - 1), 1);
 	struct val number = ADD(DIV(l, (int)pairs), step / pairs);
+	const uint32_t each = f->wide / PIECE;
+	/* The last vector of a block may be that of the cache. */
+	if (f->vc.table.k && pairs * each % f->s->group)
+		number = MIN(number, (int)each - 1);
 	struct head_piece p = piece_of(f, number);
 	struct value_unit v = {
 		.key = ADD(base, two),
@@ -411,7 +415,8 @@ struct val attn_seen(const struct attn_task *t, struct val i)
 /* Blocks of the keys from j on; behind the last key's comes that one again. */
 static void look_up(const struct flash *f, struct val j, struct var id[2])
 {
-	struct val last = SHR(f->kc.last, KERNEL_BLOCK_BITS);
+	/* Of a sequence without keys: -1. */
+	struct val last = SHR(MAX(f->kc.last, 0), KERNEL_BLOCK_BITS);
 
 	for (uint32_t b = 0; b < f->keys / KERNEL_BLOCK; b++) {
 		struct val at = ADD(SHR(j, KERNEL_BLOCK_BITS), b);

@@ -61,7 +61,7 @@ static void attention_want(struct attention *a, const struct lengths *l)
 					      ulp_of(a->cache_kind) / 2;
 				const struct attn_query q = {
 					.q = &a->q, .q_at = at,
-					.slot = (uint32_t)arr_get(&a->slot, b),
+					.slot = (b + 2) % SLOTS,
 					.n = seen(l, b, i),
 					.kv_head = h / (a->s.heads /
 							a->s.kv_heads),
@@ -86,7 +86,7 @@ static void attention_new(struct attention *a, const struct lengths *l)
 	a->slot = arr_new(SSA_I32, SEQUENCES);
 	for (uint32_t b = 0; b < SEQUENCES; b++) {
 		uint32_t slot = (b + 2) % SLOTS;
-		arr_set(&a->slot, b, slot);
+		arr_set(&a->slot, b, cache_slot(&a->c, slot));
 		arr_set(&a->length, b, l->keys[b]);
 		arr_set(&a->first, b, tokens);
 		cache_fill(&a->c, &a->s, slot, l->keys[b], &seed);
@@ -153,7 +153,7 @@ static void test_shape(const struct kernel_shape *shape, uint32_t heads,
 	for (size_t i = 0; i < n; i++) {
 		struct attention a = {
 			.s = { 0, heads, kv_heads, shape->head, SLOTS,
-			       POSITIONS, i % 2 },
+			       POSITIONS, i % 2, shape->paged },
 			.kind = kind_of(shape->type),
 			.cache_kind = kind_of(shape->cache),
 		};
@@ -166,8 +166,9 @@ static void test_shape(const struct kernel_shape *shape, uint32_t heads,
 		missed += mutants_missed(&a.out, a.want, a.tol);
 		attention_fini(&a);
 	}
-	is_u64(wrong, 0, "heads of %u, type %d, cache %d, groups of %u",
-	       shape->head, shape->type, shape->cache, l.shape.group);
+	is_u64(wrong, 0, "heads of %u, type %d, %scache %d, groups of %u",
+	       shape->head, shape->type, shape->paged ? "paged " : "",
+	       shape->cache, l.shape.group);
 	is_u64(missed, 0, "and mutants are noticed");
 	lib_close(&l);
 }
@@ -177,7 +178,8 @@ static void test_keys(void)
 {
 	static const struct kernel_shape shape = { .head = 64,
 		.type = DSL_BF16, .cache = DSL_BF16 };
-	struct attention a = { .s = { 0, 2, 1, 64, SLOTS, POSITIONS, true },
+	struct attention a = { .s = { 0, 2, 1, 64, SLOTS, POSITIONS, true,
+				     false },
 			       .kind = SSA_BF16, .cache_kind = SSA_BF16 };
 	const struct lengths *n = &lengths[3];
 	struct lib l;
@@ -221,10 +223,15 @@ int main(void)
 
 	cc_dev_begin(&dev);
 	diag("seed %llu", (unsigned long long)seed);
-	for (size_t i = 0; i < ARRAY_SIZE(test); i++)
-		test_shape(&test[i].shape, test[i].heads, test[i].kv_heads,
+	for (size_t j = 0; j < 2 * ARRAY_SIZE(test); j++) {
+		const size_t i = j / 2;
+		struct kernel_shape s = test[i].shape;
+
+		s.paged = j % 2;
+		test_shape(&s, test[i].heads, test[i].kv_heads,
 			   i < 2 || i == 9 || i == 11 ? ARRAY_SIZE(lengths) :
 							5);
+	}
 	test_keys();
 	cc_dev_close(&dev);
 	return plan_done();

@@ -67,6 +67,8 @@ static void attention_new(struct attention *a, const uint32_t *length)
 	a->tol = calloc(n + 1, sizeof(double));
 	if (length[0] > 8 && length[1] > 8)
 		special(a);
+	for (uint32_t t = 0; t < TOKENS; t++)
+		arr_set(&a->slot, t, cache_slot(&a->c, slot[t]));
 	for (uint32_t r = 0; r < TOKENS * a->s.heads; r++) {
 		uint32_t t = r / a->s.heads, h = r % a->s.heads;
 		const struct attn_query q = {
@@ -163,7 +165,7 @@ static void test_shape(struct kernels *l, const struct kernel_shape *shape,
 	for (size_t i = 0; i < n; i++) {
 		struct attention a = {
 			.s = { TOKENS, kv_heads * shape->ratio, kv_heads,
-			       shape->head, SLOTS, 150, i % 2 },
+			       shape->head, SLOTS, 150, i % 2, shape->paged },
 			.kind = kind_of(shape->type),
 			.cache_kind = kind_of(shape->cache),
 		};
@@ -190,8 +192,9 @@ static void test_attention(const struct kernel_shape *shape, uint32_t kv_heads,
 	       lib_open_shape(&l.join, "attn_join", shape),
 	       "attention with heads of %u compiles", shape->head))
 		test_shape(&l, shape, kv_heads, n, &wrong, &missed);
-	is_u64(wrong, 0, "heads of %u, %u in a group, type %d, cache %d",
-	       shape->head, shape->ratio, shape->type, shape->cache);
+	is_u64(wrong, 0, "heads of %u, %u in a group, type %d, %scache %d",
+	       shape->head, shape->ratio, shape->type,
+	       shape->paged ? "paged " : "", shape->cache);
 	is_u64(missed, 0, "and mutants are noticed");
 	lib_close(&l.decode);
 	lib_close(&l.split);
@@ -219,9 +222,13 @@ static void test_attentions(void)
 		{ .head = 256, .ratio = 8, .type = DSL_F32, .cache = DSL_I8 },
 	};
 
-	for (size_t i = 0; i < ARRAY_SIZE(shape); i++)
-		test_attention(&shape[i], i % 2 ? 1 : 2,
-			       i < 2 || i == 10 ? ARRAY_SIZE(lengths) : 4);
+	for (size_t i = 0; i < 2 * ARRAY_SIZE(shape); i++) {
+		struct kernel_shape s = shape[i / 2];
+
+		s.paged = i % 2;
+		test_attention(&s, i / 2 % 2 ? 1 : 2,
+			       i < 4 || i / 2 == 10 ? ARRAY_SIZE(lengths) : 4);
+	}
 }
 
 /* ------------------------------------------------------------ qk_norm ---- */
@@ -370,7 +377,7 @@ static void store_new(struct store *o, enum ssa_kind kind, enum ssa_kind cache,
 		      uint32_t n, uint32_t tokens)
 {
 	o->s = (struct attn_shape){ tokens, HEADS, KV, n, 3, POSITIONS,
-				    tokens % 2 };
+				    tokens % 2, false };
 	o->c = cache_new(cache, &o->s);
 	o->k = arr_random(kind, (size_t)tokens * KV * n, 2, &seed);
 	o->v = arr_random(kind, (size_t)tokens * KV * n, 2, &seed);

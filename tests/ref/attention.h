@@ -11,17 +11,47 @@
 struct attn_shape {
 	uint32_t tokens, heads, kv_heads, head, slots, positions;
 	bool heads_first; /* [slot][head][position], else heads are last */
+	bool paged;	  /* [block][head][position of the block], by a table */
 };
 
 struct attn_cache {
 	struct arr k, v;
 	uint32_t row, head, sequence; /* strides, in elements */
+	struct arr table;	      /* [slots][pages] of one that is paged */
+	uint32_t pages;
 };
 
 static inline size_t cache_place(const struct attn_cache *c, uint32_t slot,
 				 uint32_t head, uint32_t position)
 {
-	return (size_t)slot * c->sequence + head * c->head + position * c->row;
+	size_t block = slot;
+
+	if (c->pages) {
+		block = (size_t)arr_get(&c->table, slot * c->pages +
+							   position / 16);
+		position %= 16;
+	}
+	return block * c->sequence + head * c->head + position * c->row;
+}
+
+/* What a kernel is told of a slot. */
+static inline uint32_t cache_slot(const struct attn_cache *c, uint32_t slot)
+{
+	return c->pages ? slot * c->pages : slot;
+}
+
+/* Blocks in no order; entries behind the last are of no block. */
+static inline void cache_page(struct attn_cache *c, const struct attn_shape *s)
+{
+	const uint32_t each = (s->positions + 15) / 16, n = s->slots * each;
+
+	c->pages = each + 8;
+	c->table = arr_new(SSA_I32, (size_t)s->slots * c->pages);
+	for (size_t i = 0; i < c->table.n; i++)
+		arr_set(&c->table, i, 1 << 20);
+	for (uint32_t i = 0; i < n; i++)
+		arr_set(&c->table, i / each * c->pages + i % each,
+			(i * 7 + 3) % n);
 }
 
 /* Every vector is NaN, so that what should not be read does not stay unseen. */
@@ -34,9 +64,17 @@ static inline struct attn_cache cache_new(enum ssa_kind kind,
 		.head = s->heads_first ? s->positions * each : each,
 		.sequence = s->positions * s->kv_heads * each,
 	};
+	size_t n = (size_t)s->slots * c.sequence;
 
-	c.k = arr_new(kind, (size_t)s->slots * c.sequence);
-	c.v = arr_new(kind, (size_t)s->slots * c.sequence);
+	if (s->paged) {
+		cache_page(&c, s);
+		c.row = each;
+		c.head = 16 * each;
+		c.sequence = 16 * s->kv_heads * each;
+		n = (size_t)s->slots * ((s->positions + 15) / 16) * c.sequence;
+	}
+	c.k = arr_new(kind, n);
+	c.v = arr_new(kind, n);
 	/* Of all types: the scales of i8, too. */
 	memset(c.k.bits, 0xff, c.k.n * arr_bytes(&c.k));
 	memset(c.v.bits, 0xff, c.v.n * arr_bytes(&c.v));
@@ -60,6 +98,7 @@ static inline void cache_fini(struct attn_cache *c)
 {
 	free(c->k.bits);
 	free(c->v.bits);
+	free(c->table.bits);
 }
 
 static inline void call_cache(struct ssa_call *c, const struct attn_cache *at)
@@ -67,6 +106,8 @@ static inline void call_cache(struct ssa_call *c, const struct attn_cache *at)
 	call_u32(c, at->row);
 	call_u32(c, at->head);
 	call_u64(c, at->sequence);
+	if (at->pages)
+		call_arr(c, &at->table);
 }
 
 /* One query and the keys that it sees: positions first..n-1. */
