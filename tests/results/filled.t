@@ -60,6 +60,16 @@ run t0-qwen3 quantize --quiet --to int8 "$tmp/model" "$tmp/int8" --db "$db"
 run t0-qwen3 train --quiet --data /usr/share/common-licenses/GPL-3 --steps 2 \
 	--length 16 --layers 1 --hidden 16 --heads 1 --kv-heads 1 --db "$db" \
 	"$tmp/learnt"
+"$b/t0-qwen3" serve --quiet --model "$tmp/model" --port 0 >"$tmp/said" 2>"$tmp/log" &
+server=$!
+for i in $(seq 240); do
+	grep -qs listening "$tmp/said" && break
+	sleep 0.25
+done
+run t0-qwen3 load --quiet --url "$(sed 's/.* //' "$tmp/said")" --request-rate 20,50 \
+	--requests 4 --samples 1 --tokens 4
+kill "$server"
+wait "$server"
 areas=$(sqlite3 "$db" 'SELECT DISTINCT area FROM cases')
 ok 'they write many areas' [ "$(echo "$areas" | wc -w)" -gt 14 ]
 is "$(drawn "$areas")" '' 'every area that they write has a plot'

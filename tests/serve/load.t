@@ -8,10 +8,11 @@ m=$tmp/model
 exits 0 'a tiny model is made' scripts/make-model "$m"
 
 start() {
+	rm -f "$tmp/said" # of the one before
 	"$q" serve -m "$m" --port 0 --threads 1 "$@" >"$tmp/said" 2>"$tmp/log" &
 	server=$!
-	for _ in $(seq 40); do
-		grep -q listening "$tmp/said" && break
+	for _ in $(seq 240); do
+		grep -qs listening "$tmp/said" && break
 		sleep 0.25
 	done
 	url=$(sed 's/.* //' "$tmp/said")
