@@ -94,6 +94,22 @@ is "$(status "$url/v1/models" -H 'Authorization: Bearer secreT')" 401 'nor with 
 is "$(status "$url/v1/models" -H 'Authorization: Bearer secret')" 200 'with it one may'
 kill -INT "$server"
 wait "$server"
+
+# ---- the gfx1100 in software ----
+start --backend gpu --device soft -w f32 --context 256 --sequences 2
+for p in 'The program' 'It is'; do
+	complete "{\"prompt\":\"$p\",\"max_tokens\":12,\"temperature\":0}" >"$tmp/card" &
+	complete "{\"prompt\":\"$p of\",\"max_tokens\":9,\"temperature\":0}" >"$tmp/beside"
+	wait $!
+	"$q" generate -q -m "$m" -p "$p" -n 12 -g --backend gpu --device soft -w f32 \
+		--json >"$tmp/want.json"
+	is "$(sqlite3 :memory: "SELECT json_extract(readfile('$tmp/card'), '\$.choices[0].text')")" \
+		"$(sqlite3 :memory: "SELECT json_extract(readfile('$tmp/want.json'), '\$[0].text')")" \
+		"writes what generate does: $p"
+done
+kill -TERM "$server"
+wait "$server"
+is "$?" 143 'and ends'
 exits 2 'a port that is none' "$q" serve -q -m "$m" --port 70000
 has "$tmp/err" '--port 70000; wanted 0 to 65535' 'is named'
 exits 2 'an address that is none' "$q" serve -q -m "$m" --bind nowhere

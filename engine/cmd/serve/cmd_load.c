@@ -349,8 +349,9 @@ bool qwen_cmd_load(struct cmd *r, struct err *e)
 	bool ok;
 
 	table_init(&l.out, "#rate,#requests,#tokens_per_s,#answers_per_s,"
-			   "#goodput,#first_p50,#first_p90,#first_p99,"
-			   "#token_p50,#token_p90,#token_p99,#late_p99,errors");
+			   "#goodput,#first_p50_s,#first_p90_s,#first_p99_s,"
+			   "#token_p50_s,#token_p90_s,#token_p99_s,#late_p99_s,"
+			   "errors");
 	table_init(&l.log, "#rate,#sample,#due,#sent,#first,#last,#tokens,end,"
 			   "gaps,why");
 	ok = options_check(c, e) && rates_read(&l, e) && prompt_read(&l, e) &&
