@@ -11,7 +11,7 @@
 #include "engine/cpu/cpu.h"
 
 /* Tokens of a narrow pass, at most. */
-#define NARROW 16
+#define NARROW QWEN_FEW
 /*
  * Tokens of one sequence in a wide pass that attend together, at most; all their
  * queries of a key-value head are few enough for the second cache.
