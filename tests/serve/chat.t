@@ -124,7 +124,7 @@ wait_for() { # TEXT, in what the terminal shows
 	return 1
 }
 mkfifo "$tmp/keys"
-TERM=xterm script -qefc "$q chat -m $m --greedy --tokens 1000000 --context 32768 --threads 1" \
+TERM=xterm script -qefc "'$q' chat -m '$m' --greedy --tokens 1000000 --context 32768 --threads 1" \
 	/dev/null <"$tmp/keys" >"$tmp/screen" 2>&1 &
 terminal=$!
 exec 3>"$tmp/keys"

@@ -32,6 +32,9 @@ cc() {
 	command ${CC:-gcc} $san "$@"
 }
 
+# Another suite may run beside this one: a port that is not README's.
+port=$((10000 + $$ % 20000))
+
 # run_blocks FILE FENCE: each block from a line FENCE to ``` is one script
 run_blocks() {
 	room "$1"
@@ -47,6 +50,7 @@ run_blocks() {
 			continue
 		fi
 		[ "$2" = '```sh' ] || sed -i 's/\\\\/\\/g' "$block"
+		sed -i "s/8091/$port/" "$block"
 		exits 0 "$1: $(sed -n 1p "$block")" in_room "$tmp/$1" "$block"
 	done
 }
@@ -54,6 +58,7 @@ run_blocks() {
 in_room() (
 	cd "$1" || exit
 	set -e
+	trap 'kill "$!" 2>/dev/null || :' EXIT # a server
 	# shellcheck disable=SC1090 # a block of the documentation
 	. "$2"
 )
