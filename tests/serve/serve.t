@@ -30,6 +30,8 @@ is "$(status "$url/v1/completions" -d '{"prompt":')" 400 'bad JSON is refused'
 ok 'with a message' grep -q '^{"error":{"message":"the body is no JSON' "$tmp/body"
 printf '{"prompt":"\377\376"}' >"$tmp/utf8"
 is "$(status "$url/v1/completions" --data-binary @"$tmp/utf8")" 400 'and bad UTF-8'
+is "$(status "$url/v1/completions" -d '{"prompt":"\é"}')" 400 'and half a character, which the message quotes'
+has "$tmp/body" "$(printf '\357\277\275')" 'as U+FFFD'
 is "$(status "$url/v1/completions" -d '{"prompt":"a","n":99}')" 400 'and too many texts'
 ok 'which it names' grep -q '\\"n\\"' "$tmp/body"
 is "$(status "$url/v1/completions" -d '{"prompt":"a","tools":[1]}')" 400 'and tools'

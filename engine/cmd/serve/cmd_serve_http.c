@@ -51,24 +51,10 @@ static enum MHD_Result send_json(struct MHD_Connection *con, unsigned status,
 	return send_text(con, status, "application/json", text);
 }
 
-static json_t *error_json(unsigned status, const char *message)
-{
-	const char *type = status == 401 ? "authentication_error" :
-			   status == 429 ? "rate_limit_error" :
-			   status >= 500 ? "server_error" :
-					   "invalid_request_error";
-
-	return json_pack("{s:{s:s,s:s,s:n,s:n}}", "error", "message", message,
-			 "type", type, "param", "code");
-}
-
-static enum MHD_Result send_error(struct MHD_Connection *con, unsigned status,
-				  const char *message)
-{
-	return send_json(con, status, error_json(status, message));
-}
-
-/* Bytes that are no character, as models may write them, become U+FFFD. */
+/*
+ * Bytes that are no character, as models may write them and messages may quote
+ * them, become U+FFFD.
+ */
 static json_t *text_json(const char *text, size_t len)
 {
 	json_t *j = json_stringn(text, len);
@@ -92,6 +78,24 @@ static json_t *text_json(const char *text, size_t len)
 	return j;
 }
 
+static json_t *error_json(unsigned status, const char *message)
+{
+	const char *type = status == 401 ? "authentication_error" :
+			   status == 429 ? "rate_limit_error" :
+			   status >= 500 ? "server_error" :
+					   "invalid_request_error";
+
+	return json_pack("{s:{s:o,s:s,s:n,s:n}}", "error", "message",
+			 text_json(message, strlen(message)), "type", type,
+			 "param", "code");
+}
+
+static enum MHD_Result send_error(struct MHD_Connection *con, unsigned status,
+				  const char *message)
+{
+	return send_json(con, status, error_json(status, message));
+}
+
 static json_t *usage_json(const struct job *j)
 {
 	uint32_t n = 0;
@@ -104,15 +108,23 @@ static json_t *usage_json(const struct job *j)
 			 (json_int_t)(j->prompt.n + n));
 }
 
+/* The model's: a file's name may be any bytes. */
+static json_t *name_json(const struct server *s)
+{
+	const char *name = qwen_cmd_name(s->c->model);
+
+	return text_json(name, strlen(name));
+}
+
 static json_t *head_json(const struct job *j, json_t *choices)
 {
 	const char *what = !j->chat  ? "text_completion" :
 			   j->stream ? "chat.completion.chunk" :
 				       "chat.completion";
 
-	return json_pack("{s:s,s:s,s:I,s:s,s:o}", "id", j->id, "object", what,
+	return json_pack("{s:s,s:s,s:I,s:o,s:o}", "id", j->id, "object", what,
 			 "created", (json_int_t)time(NULL), "model",
-			 qwen_cmd_name(j->s->c->model), "choices", choices);
+			 name_json(j->s), "choices", choices);
 }
 
 static json_t *choice_json(const struct job *j, uint32_t i, json_t *text,
@@ -547,11 +559,10 @@ static enum MHD_Result answer_request(struct MHD_Connection *con,
 		return send_metrics(con, s);
 	if (!strcmp(url, "/v1/models"))
 		return send_json(con, 200,
-				 json_pack("{s:s,s:[{s:s,s:s,s:i,s:s}]}",
+				 json_pack("{s:s,s:[{s:o,s:s,s:i,s:s}]}",
 					   "object", "list", "data", "id",
-					   qwen_cmd_name(s->c->model), "object",
-					   "model", "created", 0, "owned_by",
-					   "t0"));
+					   name_json(s), "object", "model",
+					   "created", 0, "owned_by", "t0"));
 	if (!chat && strcmp(url, "/v1/completions"))
 		return send_error(con, 404, "there is no such path");
 	if (strcmp(method, "POST"))
