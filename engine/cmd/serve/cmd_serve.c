@@ -277,6 +277,8 @@ static bool batch_open(struct server *s, struct err *e)
 	if (c->cache && !qwen_weights_parse(c->cache, &shape.cache, e))
 		return false;
 	s->batch = qwen_batch_new(&s->session.model, &shape, e);
+	if (s->batch)
+		qwen_batch_count(s->batch, &s->counts);
 	return s->batch != NULL;
 }
 
@@ -291,7 +293,7 @@ static bool serve_run(struct server *s, struct err *e)
 	fprintf(s->c->cmd.out, "listening on http://%s:%u\n", s->c->bind, port);
 	fflush(s->c->cmd.out);
 	good = serve_loop(s, e);
-	serve_close(d);
+	serve_close(s, d, 5);
 	cmd_remark(&s->c->cmd,
 		   "%llu requests finished, %llu cancelled, %llu "
 		   "refused, %llu dropped at the end",

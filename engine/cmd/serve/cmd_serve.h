@@ -54,6 +54,7 @@ struct server {
 	pthread_cond_t work, told; /* for the loop; for handlers */
 	struct job *fresh;
 	uint32_t jobs;	      /* that are not over */
+	uint32_t answers;     /* that are not sent */
 	_Atomic bool closing; /* read by handlers without the lock */
 	uint64_t requests, finished, refused, cancelled, dropped;
 	struct qwen_batch_counts counts;
@@ -68,7 +69,10 @@ struct MHD_Daemon;
 /* Listens; the port that it got. */
 struct MHD_Daemon *serve_listen(struct server *s, uint16_t *port,
 				struct err *e);
-/* Handlers have answered before it returns. */
-void serve_close(struct MHD_Daemon *d);
+/*
+ * After the last job is over.  Nobody new is heard, and who reads gets the rest
+ * of the answer, or up to `wait_s` seconds for it.
+ */
+void serve_close(struct server *s, struct MHD_Daemon *d, unsigned wait_s);
 
 #endif

@@ -8,11 +8,13 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <jansson.h>
+#include <malloc.h>
 #include <microhttpd.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 #include <xxhash.h>
 
 #include "engine/cmd/serve/cmd_serve.h"
@@ -21,9 +23,20 @@
 struct call {
 	struct server *s;
 	struct buf body;
-	bool large;
+	bool large, answered; /* of server.answers */
 	struct job *job;
 };
+
+enum { IDLE_S = 30 }; /* a connection on which nothing moves */
+
+/*
+ * Waiting for the loop is no idleness, but MHD looks at the clock behind its
+ * handlers: 0 seconds, no limit, while they wait; IDLE_S begin then anew.
+ */
+static void limit_idle(struct MHD_Connection *con, unsigned seconds)
+{
+	MHD_set_connection_option(con, MHD_CONNECTION_OPTION_TIMEOUT, seconds);
+}
 
 /* ---- answers ---- */
 
@@ -202,6 +215,7 @@ static void put_news(struct job *j, struct buf *out)
 
 /* State of a stream: what has been made of it and not yet gone out. */
 struct stream {
+	struct MHD_Connection *con;
 	struct call *call;
 	struct buf out;
 	size_t at;
@@ -219,10 +233,12 @@ static ssize_t stream_read(void *ctx, uint64_t pos, char *to, size_t max)
 	if (st->at == st->out.len) {
 		buf_reset(&st->out);
 		st->at = 0;
+		limit_idle(st->con, 0);
 		pthread_mutex_lock(&s->lock);
 		while (put_news(j, &st->out), !st->out.len)
 			pthread_cond_wait(&s->told, &s->lock);
 		pthread_mutex_unlock(&s->lock);
+		limit_idle(st->con, IDLE_S);
 	}
 	if (max > st->out.len - st->at)
 		max = st->out.len - st->at;
@@ -246,6 +262,7 @@ static enum MHD_Result send_stream(struct MHD_Connection *con,
 	struct MHD_Response *r;
 	enum MHD_Result done;
 
+	st->con = con;
 	st->call = call;
 	for (uint32_t i = 0; i < call->job->n && call->job->chat; i++)
 		put_event(&st->out,
@@ -448,6 +465,7 @@ static enum MHD_Result send_whole(struct MHD_Connection *con, struct job *j)
 	json_t *choices = json_array(), *head;
 	struct timespec until;
 
+	limit_idle(con, 0);
 	pthread_mutex_lock(&s->lock);
 	while (j->known) {
 		clock_gettime(CLOCK_REALTIME, &until);
@@ -456,6 +474,7 @@ static enum MHD_Result send_whole(struct MHD_Connection *con, struct job *j)
 		j->cancelled = j->cancelled || has_left(con);
 	}
 	pthread_mutex_unlock(&s->lock);
+	limit_idle(con, IDLE_S);
 	if (j->broken) {
 		json_decref(choices);
 		return send_error(con, j->status, j->broken);
@@ -496,6 +515,7 @@ static enum MHD_Result answer_post(struct MHD_Connection *con,
 static enum MHD_Result send_metrics(struct MHD_Connection *con,
 				    struct server *s)
 {
+	const struct mallinfo2 heap = mallinfo2();
 	struct buf b = { 0 };
 
 	pthread_mutex_lock(&s->lock);
@@ -514,6 +534,7 @@ static enum MHD_Result send_metrics(struct MHD_Connection *con,
 		{ "texts_running", "gauge", s->counts.running },
 		{ "texts_waiting", "gauge", s->counts.waiting },
 		{ "cache_blocks_left", "gauge", s->counts.blocks_left },
+		{ "heap_bytes", "gauge", heap.uordblks + heap.hblkhd },
 	};
 	pthread_mutex_unlock(&s->lock);
 	for (size_t i = 0; i < ARRAY_SIZE(row); i++)
@@ -570,6 +591,17 @@ static enum MHD_Result answer_request(struct MHD_Connection *con,
 	return answer_post(con, call, chat);
 }
 
+/* An answer begins, or the call of one ends. */
+static void count_answer(struct call *call, bool begins)
+{
+	pthread_mutex_lock(&call->s->lock);
+	call->s->answers += begins;
+	call->s->answers -= !begins && call->answered;
+	call->answered = begins;
+	pthread_cond_broadcast(&call->s->told);
+	pthread_mutex_unlock(&call->s->lock);
+}
+
 static enum MHD_Result on_request(void *ctx, struct MHD_Connection *con,
 				  const char *url, const char *method,
 				  const char *version, const char *data,
@@ -583,8 +615,10 @@ static enum MHD_Result on_request(void *ctx, struct MHD_Connection *con,
 		call->s = ctx;
 		return MHD_YES;
 	}
-	if (!*size)
+	if (!*size) {
+		count_answer(call, true);
 		return answer_request(con, call, url, method);
+	}
 	call->large = call->large ||
 		      call->body.len + *size > call->s->c->max_body;
 	if (!call->large)
@@ -605,6 +639,7 @@ static void on_end(void *ctx, struct MHD_Connection *con, void **state,
 		return;
 	if (call->job)
 		serve_leave(call->s, call->job);
+	count_answer(call, false);
 	job_free(call->job);
 	buf_fini(&call->body);
 	free(call);
@@ -629,7 +664,8 @@ struct MHD_Daemon *serve_listen(struct server *s, uint16_t *port, struct err *e)
 		*port, NULL, NULL, on_request, s, MHD_OPTION_SOCK_ADDR, &at,
 		MHD_OPTION_NOTIFY_COMPLETED, on_end, NULL,
 		MHD_OPTION_CONNECTION_LIMIT, 1024u,
-		MHD_OPTION_CONNECTION_TIMEOUT, 30u, MHD_OPTION_END);
+		MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_S,
+		MHD_OPTION_END);
 	if (d)
 		*port = MHD_get_daemon_info(d, MHD_DAEMON_INFO_BIND_PORT)->port;
 	else
@@ -638,7 +674,19 @@ struct MHD_Daemon *serve_listen(struct server *s, uint16_t *port, struct err *e)
 	return d;
 }
 
-void serve_close(struct MHD_Daemon *d)
+void serve_close(struct server *s, struct MHD_Daemon *d, unsigned wait_s)
 {
-	MHD_stop_daemon(d);
+	int listener = MHD_quiesce_daemon(d);
+	struct timespec until;
+
+	if (listener >= 0)
+		close(listener);
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec += wait_s;
+	pthread_mutex_lock(&s->lock);
+	while (s->answers &&
+	       !pthread_cond_timedwait(&s->told, &s->lock, &until))
+		;
+	pthread_mutex_unlock(&s->lock);
+	MHD_stop_daemon(d); /* closes what is open */
 }
