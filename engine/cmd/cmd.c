@@ -62,7 +62,7 @@ bool qwen_session_open(struct qwen_session *s, const struct qwen_cmd *c,
 		       enum qwen_words words, struct err *e)
 {
 	struct qwen_load how = { .convert = c->weights != NULL,
-				 .copy = c->copy };
+				 .copy = c->copy, .headless = c->headless };
 	char spec[256];
 
 	*s = (struct qwen_session){ 0 };

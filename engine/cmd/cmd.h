@@ -36,6 +36,12 @@ struct qwen_cmd {
 	/* quantize */
 	const char *to;
 	bool frontier;
+	/* embed, rerank */
+	struct cli_list queries;
+	const char *instruct, *texts;
+	uint64_t dimensions; /* 0: all */
+	bool cosine;
+	bool headless; /* the output layer is of no use */
 	/* convert */
 	const char *type;
 	/* tokenize */
@@ -130,6 +136,8 @@ bool qwen_cmd_bench(struct cmd *c, struct err *e);
 bool qwen_cmd_info(struct cmd *c, struct err *e);
 bool qwen_cmd_forecast(struct cmd *c, struct err *e);
 bool qwen_cmd_quantize(struct cmd *c, struct err *e);
+bool qwen_cmd_embed(struct cmd *c, struct err *e);
+bool qwen_cmd_rerank(struct cmd *c, struct err *e);
 bool qwen_cmd_convert(struct cmd *c, struct err *e);
 bool qwen_cmd_tokenize(struct cmd *c, struct err *e);
 bool qwen_cmd_make(struct cmd *c, struct err *e);

@@ -84,6 +84,15 @@ static const struct cmd_spec commands[] = {
 	  .flags = CMD_OUTPUT | CMD_QUIET,
 	  .notes = "It writes float32, little-endian, [vocabulary] for the "
 		   "last token or [tokens][vocabulary] with --all." },
+	{ "embed", "--model DIR [TEXT...]", "texts as vectors",
+	  qwen_cmd_embed, 0, CMD_MANY, FLAGS,
+	  .notes = "Without TEXT, --texts and --query it reads standard input, "
+		   "a text a line.  It prints a line of JSON for each, or with "
+		   "--cosine a table." },
+	{ "rerank", "--model DIR QUERY [DOCUMENT...]",
+	  "which documents answer a query", qwen_cmd_rerank, 1, CMD_MANY, FLAGS,
+	  .notes = "Without DOCUMENT and --texts it reads standard input, a "
+		   "document a line.  The score is the probability of \"yes\"." },
 	{ "check", "--model DIR", "is a text coherent?  exit 1 if not",
 	  qwen_cmd_check, 0, 0, FLAGS },
 	{ "info", "--model DIR", "what a model consists of", qwen_cmd_info, 0,
@@ -122,11 +131,12 @@ static const struct cmd_spec commands[] = {
 };
 
 #define RUNS "generate bench eval logits quantize"
-#define OPENS RUNS " serve chat"
+#define SEARCHES "embed rerank"
+#define OPENS RUNS " serve chat " SEARCHES
 
 static const struct cli_opt options[] = {
 	CLI_OF("generate serve chat bench eval logits check info make forecast "
-	       "train tokenize"),
+	       "train tokenize " SEARCHES),
 	{ "model", 'm', CLI_STR, &c.model, "DIR",
 	  "folder of a Hugging Face Qwen3 model, or a GGUF file" },
 	CLI_OF(OPENS " info train"),
@@ -134,10 +144,10 @@ static const struct cli_opt options[] = {
 	{ "device", 0, CLI_STR, &c.device, "DEV",
 	  "gpu: soft, soft*N:M, kfd, kfd:N (default: $T0_DEVICE, else a GPU, else "
 	  "soft)" },
-	CLI_OF(RUNS " forecast train"),
+	CLI_OF(RUNS " forecast train " SEARCHES),
 	{ "devices", 0, CLI_U64, &c.devices, "N",
 	  "gpu: devices that share the model, or train's batches, 1 to 8" },
-	CLI_OF(RUNS " info train"),
+	CLI_OF(RUNS " info train " SEARCHES),
 	{ "copy", 0, CLI_FLAG, &c.copy, NULL,
 	  "copy weights into large pages instead of mapping them" },
 	CLI_OF(OPENS " info convert train"),
@@ -155,7 +165,7 @@ static const struct cli_opt options[] = {
 	{ "activations", 0, CLI_STR, &c.activations, "TYPE",
 	  "what inputs of products are rounded to: auto (default), f32 (not at "
 	  "all), bf16, f16 or int8" },
-	CLI_OF("generate serve chat eval quantize forecast"),
+	CLI_OF("generate serve chat eval quantize forecast " SEARCHES),
 	{ "context", 0, CLI_U64, &c.context, "N",
 	  "positions of the cache (default 4096)" },
 	CLI_OF(OPENS),
@@ -180,9 +190,21 @@ static const struct cli_opt options[] = {
 	  "in chat and with --chat: the system's turn" },
 	{ "no-think", 0, CLI_FLAG, &c.no_think, NULL,
 	  "in chat and with --chat or --messages: thinking off" },
-	CLI_OF(RUNS " check tokenize"),
+	CLI_OF(RUNS " check tokenize " SEARCHES),
 	{ "plain", 0, CLI_FLAG, &c.plain, NULL,
 	  "special tokens in the prompt are text" },
+	CLI_OF("embed"),
+	{ "query", 0, CLI_LIST, &c.queries, "TEXT",
+	  "a query, with its instruction before it; may be repeated" },
+	{ "dimensions", 0, CLI_U64, &c.dimensions, "N",
+	  "only the first N of each vector (default: all)" },
+	{ "cosine", 0, CLI_FLAG, &c.cosine, NULL,
+	  "how near each query is to each text; without one, each pair" },
+	CLI_OF(SEARCHES),
+	{ "instruct", 0, CLI_STR, &c.instruct, "TEXT",
+	  "what is searched for, in a sentence (default: as published)" },
+	{ "texts", 0, CLI_STR, &c.texts, "FILE",
+	  "texts or documents, one a line; - is stdin" },
 	CLI_OF("tokenize"),
 	{ "detokenize", 0, CLI_FLAG, &c.detokenize, NULL,
 	  "FILE holds ids: print their text" },

@@ -281,12 +281,24 @@ static void runs_init(struct cpu *s)
 	}
 }
 
-static void last_norm(struct cpu *s, uint32_t row, float *h)
+static void last_norm(struct cpu *s, uint32_t token, float *h)
 {
 	const struct qwen_config *c = &s->m->config;
 
-	s->m->kernels->rms_norm(s->x + (size_t)s->p->wanted[row] * c->hidden,
-				s->m->norm, c->hidden, (float)c->norm_eps, h);
+	s->m->kernels->rms_norm(s->x + (size_t)token * c->hidden, s->m->norm,
+				c->hidden, (float)c->norm_eps, h);
+}
+
+/* What is wanted of the last norm itself. */
+static void show_hidden(struct worker *w)
+{
+	const struct qwen_pass *p = w->s->p;
+	size_t from, to;
+
+	threads_part(w->t, w->thread, p->n_shown, 1, &from, &to);
+	for (size_t r = from; r < to; r++)
+		last_norm(w->s, p->shown[r],
+			  p->hidden + r * w->s->m->config.hidden);
 }
 
 /* The larger logit, of equals the lower id. */
@@ -331,13 +343,13 @@ static void compute_logits(struct worker *w)
 	if (p->n_wanted > NARROW) {
 		threads_part(w->t, w->thread, p->n_wanted, 1, &from, &to);
 		for (size_t r = from; r < to; r++)
-			last_norm(s, (uint32_t)r, s->h + r * c->hidden);
+			last_norm(s, p->wanted[r], s->h + r * c->hidden);
 		threads_barrier(w->t);
 		cpu_prefill_products(w, s->h, p->n_wanted, &head, 1);
 		best_of(w, &head);
 	} else if (p->n_wanted) {
 		for (uint32_t r = 0; r < p->n_wanted; r++)
-			last_norm(s, r, w->h + (size_t)r * c->hidden);
+			last_norm(s, p->wanted[r], w->h + (size_t)r * c->hidden);
 		cpu_input(w, w->h, p->n_wanted, &head, 1);
 		threads_deal(&d, w->t, w->thread, c->vocab, cpu_grain(head.w));
 		while (threads_take(&d, &head.r0, &head.r1)) {
@@ -385,8 +397,10 @@ static void run_pass(void *ctx, struct threads *t, unsigned thread)
 		else
 			cpu_prefill_ffn(w, l);
 	}
-	if (!s->stopped)
-		compute_logits(w);
+	if (s->stopped)
+		return;
+	show_hidden(w);
+	compute_logits(w);
 }
 
 /* As many as the positions of the pass need, a run of them at a time. */

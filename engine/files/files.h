@@ -165,7 +165,8 @@ struct qwen_tensors {
 
 /*
  * `dir` is the model's folder, or a GGUF file, whose tensors of Qwen3 are named
- * as in folders.  On failure `t` is empty.
+ * as in folders.  Names that lack "model.", as those of Qwen3-Embedding, get it.
+ * On failure `t` is empty.
  */
 bool qwen_tensors_open(struct qwen_tensors *t, const char *dir, struct err *e);
 void qwen_tensors_close(struct qwen_tensors *t);

@@ -396,6 +396,19 @@ static bool index_open(struct qwen_tensors *t, const char *dir,
 	return ok;
 }
 
+/* Models of embeddings are saved from within: "layers.0.…" */
+static bool names_complete(struct qwen_tensors *t, struct err *e)
+{
+	if (!qwen_tensor_find(t, "embed_tokens.weight"))
+		return true;
+	for (size_t i = 0; i < t->n_tensors; i++) {
+		const char **name = &t->tensor[i].name;
+		if (strncmp(*name, "lm_head.", 8) != 0)
+			*name = arena_printf(&t->mem, "model.%s", *name);
+	}
+	return qwen_tensors_sort(t, e);
+}
+
 bool qwen_tensors_open(struct qwen_tensors *t, const char *dir, struct err *e)
 {
 	bool ok;
@@ -415,9 +428,10 @@ bool qwen_tensors_open(struct qwen_tensors *t, const char *dir, struct err *e)
 			     "model.safetensors.index.json; wanted the folder "
 			     "of a Hugging Face model (scripts/make-model "
 			     "writes one)", dir);
-	if (!ok)
-		qwen_tensors_close(t);
-	return ok;
+	if (ok && names_complete(t, e))
+		return true;
+	qwen_tensors_close(t);
+	return false;
 }
 
 void qwen_tensors_close(struct qwen_tensors *t)

@@ -143,6 +143,7 @@ struct gpu_state {
 	struct kfd_mem *narrow, *qkv, *workspace; /* with tiles */
 	struct kfd_mem *logits, *best; /* [cap_wanted] rows */
 	struct kfd_mem *out;	       /* the same in host memory */
+	struct kfd_mem *shown; /* [cap_shown] rows of x in host memory */
 	/* Of a team: parts of the layers' sums, of attention, of feed forward;
 	 * on its first device all of the logits. */
 	struct kfd_mem *delta[2], *whole;
@@ -152,7 +153,7 @@ struct gpu_state {
 	const struct gpu_kernel *route, *sort, *join_pairs;
 	/* With tiles: [pairs]; [gpu_expert_tiles()][3]; [pairs][hidden]. */
 	struct kfd_mem *order, *tile, *pairs;
-	uint32_t cap_wanted;
+	uint32_t cap_wanted, cap_shown;
 	struct qwen_counts counts;
 	uint64_t ticket; /* of the last packet */
 	uint64_t mark;	 /* of the last loud one */
@@ -272,6 +273,13 @@ void gpu_pages_write(struct gpu_state *s, const struct qwen_pass *p);
 bool gpu_pages_copy(struct gpu_state *s, struct err *e);
 void gpu_map(void *state, uint32_t sequence, const uint32_t *block);
 void gpu_copy(void *state, uint32_t from, uint32_t to);
+
+/* ------------------------------------------------------ gpu_hidden.c ---- */
+
+/* Behind the layers: copies of the rows that a pass shows, and their norm. */
+bool gpu_hidden_put(struct gpu_state *s, const struct qwen_pass *p,
+		    struct err *e);
+void gpu_hidden_read(struct gpu_state *s, const struct qwen_pass *p);
 
 /* ------------------------------------------------------ gpu_decode.c ---- */
 

@@ -263,6 +263,8 @@ static bool read_results(struct gpu_run *run, const struct qwen_pass *p,
 	struct gpu_state *s = run->rank[0];
 	bool any = false;
 
+	if (!gpu_hidden_put(s, p, e))
+		return false;
 	if (!p->n_wanted)
 		return true;
 	for (uint32_t r = 0; r < run->n; r++)
@@ -284,6 +286,8 @@ static void results_read(struct gpu_state *s, const struct qwen_pass *p)
 	uint32_t vocab = s->g->m->config.vocab;
 	const int32_t *id = s->best ? s->best->cpu : NULL;
 	const float *from = s->out ? s->out->cpu : NULL;
+
+	gpu_hidden_read(s, p);
 
 	for (uint32_t r = 0; r < p->n_wanted; r++) {
 		const struct qwen_token *t = &p->token[p->wanted[r]];
@@ -494,7 +498,7 @@ static void state_free(struct gpu_state *s)
 				  s->top, s->narrow, s->qkv, s->workspace,
 				  s->logits, s->best, s->out, s->whole,
 				  s->score, s->share, s->expert,
-				  s->order, s->tile, s->pairs,
+				  s->order, s->tile, s->pairs, s->shown,
 				  s->delta[0], s->delta[1] };
 
 	kfd_queue_free(s->queue, NULL);

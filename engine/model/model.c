@@ -176,6 +176,11 @@ static bool ends_load(struct qwen_model *m, const struct qwen_load *how,
 		return false;
 	if (c->tied)
 		m->head = m->embed;
+	else if (!qwen_tensor_find(&m->tensors, "lm_head.weight") &&
+		 !qwen_is_foreign(&m->tensors, &c->packing, "lm_head.weight"))
+		return err_set(e, ERR_INPUT, "there is no output layer, tensor "
+			       "lm_head.weight, as in models of embeddings: "
+			       "t0-qwen3 embed takes those");
 	else if (!matrix_find(m, &m->head, "lm_head.weight", how, e))
 		return false;
 	m->token_bytes += qwen_matrix_bytes(&m->head) +
@@ -249,6 +254,7 @@ bool qwen_model_load(struct qwen_model *m, const char *dir,
 	*m = (struct qwen_model){ 0 };
 	if (!qwen_config_load(&c, dir, e))
 		return false;
+	c.tied |= how->headless;
 	qwen_model_outline(m, &c, how->weights);
 	m->threads = threads;
 	m->kernels = qwen_kernels_best();

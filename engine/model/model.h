@@ -14,6 +14,7 @@
 #define T0_ENGINE_MODEL_H
 
 #include "engine/state/state.h"
+#include "engine/text/text.h"
 
 /* -------------------------------------------------------- backends.c ---- */
 
@@ -31,6 +32,35 @@ const struct qwen_backend *qwen_backend_find(const char *name, struct err *e);
 bool qwen_model_load(struct qwen_model *m, const char *dir,
 		     const struct qwen_load *how, struct threads *threads,
 		     struct err *e);
+
+/* -------------------------------------------------------- retrieve.c ---- */
+
+/* How texts become vectors, with a state of the caller's, which is emptied. */
+struct qwen_embedding {
+	struct qwen_state *state;
+	uint32_t sequences, max_tokens; /* the state's shape */
+	uint32_t dimensions; /* of a vector: 1 to the model's hidden size */
+};
+/*
+ * The vector of each of n texts (qwen_search_encode(), none empty) into out
+ * [n][dimensions]: the beginning of what the last norm makes of the last token,
+ * with length 1.  Texts share passes.
+ */
+bool qwen_embed(const struct qwen_embedding *how, const struct qwen_ids *text,
+		uint32_t n, float *out, struct err *e);
+
+struct qwen_judging {
+	struct qwen_state *state; /* its first sequence, which is emptied */
+	uint32_t max_tokens;	  /* the state's */
+	uint32_t yes, no;	  /* tokens: qwen_judge_words() */
+};
+/*
+ * For each of n prompts (qwen_judge_encode()) the probability of "yes" where
+ * the answer is that or "no".  What a prompt begins with as the one before it
+ * is computed once.
+ */
+bool qwen_judge(const struct qwen_judging *how, const struct qwen_ids *prompt,
+		uint32_t n, double *score, struct err *e);
 
 /* -------------------------------------------------------- quantize.c ---- */
 

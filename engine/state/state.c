@@ -17,9 +17,11 @@ struct qwen_state {
 	uint32_t *position; /* [max_tokens] */
 	uint32_t *row;	    /* [max_tokens]: token to row of results, or NONE */
 	uint32_t *wanted;   /* [max_tokens]: the reverse */
+	uint32_t *shown_row, *shown; /* [max_tokens]: the same for `hidden` */
 	uint32_t *best;	    /* [max_tokens] */
 	float *logits;	    /* [cap_logits][vocab] */
-	uint32_t cap_logits;
+	float *hidden;	    /* [cap_shown][hidden] */
+	uint32_t cap_logits, cap_shown;
 	struct qwen_pass pass; /* the last one; n is 0 if it failed */
 };
 #define NONE UINT32_MAX
@@ -60,6 +62,8 @@ struct qwen_state *qwen_state_new(const struct qwen_model *m,
 	s->position = alloc_ids(s, shape->max_tokens);
 	s->row = alloc_ids(s, shape->max_tokens);
 	s->wanted = alloc_ids(s, shape->max_tokens);
+	s->shown_row = alloc_ids(s, shape->max_tokens);
+	s->shown = alloc_ids(s, shape->max_tokens);
 	s->best = alloc_ids(s, shape->max_tokens);
 	s->own = m->backend->state_new(m, shape, e);
 	if (s->own)
@@ -75,6 +79,7 @@ void qwen_state_free(struct qwen_state *s)
 		return;
 	s->m->backend->state_free(s->own);
 	free(s->logits);
+	free(s->hidden);
 	arena_fini(&s->mem);
 	free(s);
 }
@@ -175,6 +180,16 @@ static bool positions_set(struct qwen_state *s, const struct qwen_token *token,
 	return true;
 }
 
+/* Room for n rows of results. */
+static void rows_grow(float **rows, uint32_t *cap, uint32_t n, uint32_t width)
+{
+	if (n <= *cap)
+		return;
+	*cap = n;
+	free(*rows);
+	*rows = xcalloc((size_t)n * width, sizeof(**rows));
+}
+
 static void results_init(struct qwen_state *s)
 {
 	struct qwen_pass *p = &s->pass;
@@ -184,13 +199,16 @@ static void results_init(struct qwen_state *s)
 		s->row[i] = wants ? p->n_wanted : NONE;
 		if (wants)
 			s->wanted[p->n_wanted++] = i;
+		s->shown_row[i] = p->n_shown;
+		if (p->token[i].hidden)
+			s->shown[p->n_shown++] = i;
 	}
-	if (p->n_wanted > s->cap_logits) {
-		s->cap_logits = p->n_wanted;
-		free(s->logits);
-		s->logits = xcalloc((size_t)s->cap_logits * s->m->config.vocab,
-				    sizeof(*s->logits));
-	}
+	rows_grow(&s->logits, &s->cap_logits, p->n_wanted,
+		  s->m->config.vocab);
+	rows_grow(&s->hidden, &s->cap_shown, p->n_shown,
+		  s->m->config.hidden);
+	p->shown = s->shown;
+	p->hidden = s->hidden;
 	p->wanted = s->wanted;
 	p->best = s->best;
 	p->logits = s->logits;
@@ -219,6 +237,13 @@ const float *qwen_logits(const struct qwen_state *s, uint32_t i)
 	if (i >= s->pass.n || !s->pass.token[i].logits)
 		return NULL;
 	return s->logits + (size_t)s->row[i] * s->m->config.vocab;
+}
+
+const float *qwen_hidden(const struct qwen_state *s, uint32_t i)
+{
+	if (i >= s->pass.n || !s->pass.token[i].hidden)
+		return NULL;
+	return s->hidden + (size_t)s->shown_row[i] * s->m->config.hidden;
 }
 
 uint32_t qwen_argmax(const struct qwen_state *s, uint32_t i)

@@ -81,6 +81,11 @@ struct qwen_load {
 	 */
 	bool copy;
 	enum qwen_activations activations; /* of the processor */
+	/*
+	 * The output layer is not read, and need not be there: logits mean
+	 * nothing.  For models of embeddings.
+	 */
+	bool headless;
 	struct progress *progress; /* in layers, or NULL */
 	/* Or NULL: loading ends early, with ERR_STOPPED, once it is set. */
 	const volatile sig_atomic_t *stop;
@@ -132,6 +137,7 @@ struct qwen_token {
 	uint32_t sequence;
 	bool logits; /* wanted for this token: qwen_logits() */
 	bool best;   /* wanted for this token: qwen_argmax() */
+	bool hidden; /* wanted for this token: qwen_hidden() */
 };
 
 struct qwen_shape {
@@ -198,6 +204,8 @@ const float *qwen_logits(const struct qwen_state *s, uint32_t i);
  * logits are; token i must have wanted it.
  */
 uint32_t qwen_argmax(const struct qwen_state *s, uint32_t i);
+/* [hidden] of token i of the last pass, behind the last norm; NULL as above. */
+const float *qwen_hidden(const struct qwen_state *s, uint32_t i);
 /* Are its times those of another machine than the one that it stands for? */
 bool qwen_is_emulated(const struct qwen_model *m);
 
@@ -242,6 +250,10 @@ struct qwen_pass {
 	 */
 	float *logits;	/* [n_wanted][vocab] */
 	uint32_t *best; /* [n_wanted] */
+	/* Row r is of token shown[r], ascending: what the last norm made of it. */
+	const uint32_t *shown; /* [n_shown] */
+	uint32_t n_shown;
+	float *hidden; /* [n_shown][hidden], host memory */
 	/*
 	 * Not NULL and set: give up at the next layer or packet and return
 	 * false with ERR_STOPPED; the caller then forgets the pass.

@@ -3,7 +3,7 @@
  *
  * Qwen's byte-level byte-pair encoding (tokenizer.c, bpe.c, nfc.c) and its way
  * back (detokenize.c), a trainer of small ones (bpe_train.c), conversations
- * (chat.c), the choice of the next token (sample.c), and the judgement of what
+ * (chat.c), questions of a search (retrieve.c), the choice of the next token (sample.c), and the judgement of what
  * was generated (coherence.c).
  */
 #ifndef T0_ENGINE_TEXT_H
@@ -145,6 +145,29 @@ bool qwen_chat(const char *messages, const char *tools, unsigned flags,
 /* One user's turn, with a system turn before it unless `system` is NULL. */
 void qwen_chat_one(const char *system, const char *user, unsigned flags,
 		   struct buf *out);
+
+/* -------------------------------------------------------- retrieve.c ---- */
+
+/*
+ * What Qwen3-Embedding and Qwen3-Reranker are asked, as published.  `text` and
+ * `document` are bytes that a user gave; `flags` are those of qwen_encode() for
+ * them.  Instructions say in a sentence what is searched for.
+ */
+#define QWEN_SEARCH_INSTRUCTION "Given a web search query, retrieve relevant " \
+				"passages that answer the query"
+#define QWEN_SEARCH_END "<|endoftext|>" /* behind each text */
+/* A text, or with an instruction a query, and the token `end` behind it. */
+bool qwen_search_encode(struct qwen_encoder *x, const char *instruction,
+			const char *text, size_t len_bytes, unsigned flags,
+			uint32_t end, struct qwen_ids *ids, struct err *e);
+/* Does the document meet the query?  The next token answers. */
+bool qwen_judge_encode(struct qwen_encoder *x, const char *instruction,
+		       const char *query, const char *document,
+		       size_t len_bytes, unsigned flags, struct qwen_ids *ids,
+		       struct err *e);
+/* The tokens of both answers; ERR_INPUT: the tokenizer has no such ones. */
+bool qwen_judge_words(struct qwen_encoder *x, uint32_t *yes, uint32_t *no,
+		      struct err *e);
 
 /* ---------------------------------------------------------- sample.c ---- */
 

@@ -23,6 +23,7 @@ struct ref {
 	/* YaRN as published; factor 0: none */
 	double factor, original, fast, slow, attention;
 	bool tied;
+	const char *prefix; /* of names: those of embedding models have none */
 	int experts, used; /* 0: one network for all tokens */
 	bool normed;
 };
@@ -68,7 +69,7 @@ static inline double *ref_layer(const struct ref *r, int layer,
 {
 	char s[128];
 
-	snprintf(s, sizeof(s), "model.layers.%d.%s.weight", layer, name);
+	snprintf(s, sizeof(s), "%slayers.%d.%s.weight", r->prefix, layer, name);
 	return ref_tensor(r, s);
 }
 
@@ -118,6 +119,7 @@ static inline void ref_open(struct ref *r, const char *dir)
 		n |= (uint64_t)r->file[i] << 8 * i;
 	r->header = json_loadb((char *)r->file + 8, n, 0, NULL);
 	r->data = 8 + n;
+	r->prefix = json_object_get(r->header, "norm.weight") ? "" : "model.";
 }
 
 static inline void ref_close(struct ref *r)
@@ -330,15 +332,21 @@ static inline void ref_ffn(const struct ref *r, int layer, double *x, int n)
 	free(h);
 }
 
-/* Logits [n][vocab] of one sequence. */
-static inline double *ref_logits(const struct ref *r, const uint32_t *id, int n)
+/* One that stands outside of layers. */
+static inline double *ref_end(const struct ref *r, const char *name)
 {
-	double *embed = ref_tensor(r, "model.embed_tokens.weight");
-	double *head = r->tied ? embed : ref_tensor(r, "lm_head.weight");
-	double *norm = ref_tensor(r, "model.norm.weight");
+	char s[64];
+
+	snprintf(s, sizeof(s), "%s%s.weight", r->prefix, name);
+	return ref_tensor(r, s);
+}
+
+/* What the last norm makes of each token of a sequence, [n][hidden]. */
+static inline double *ref_hidden(const struct ref *r, const uint32_t *id, int n)
+{
+	double *embed = ref_end(r, "embed_tokens");
+	double *norm = ref_end(r, "norm");
 	double *x = malloc((size_t)n * r->hidden * sizeof(*x));
-	double *h = malloc((size_t)r->hidden * sizeof(*h));
-	double *out = malloc((size_t)n * r->vocab * sizeof(*out));
 
 	for (int t = 0; t < n; t++)
 		memcpy(x + (size_t)t * r->hidden,
@@ -348,17 +356,26 @@ static inline double *ref_logits(const struct ref *r, const uint32_t *id, int n)
 		ref_attention(r, l, x, n);
 		ref_ffn(r, l, x, n);
 	}
-	for (int t = 0; t < n; t++) {
+	for (int t = 0; t < n; t++)
 		ref_norm(x + (size_t)t * r->hidden, norm, r->hidden, r->eps,
-			 h);
-		ref_mat(head, h, r->vocab, r->hidden,
-			out + (size_t)t * r->vocab);
-	}
-	if (!r->tied)
-		free(head);
+			 x + (size_t)t * r->hidden);
 	free(embed);
 	free(norm);
-	free(x);
+	return x;
+}
+
+/* Logits [n][vocab] of one sequence. */
+static inline double *ref_logits(const struct ref *r, const uint32_t *id, int n)
+{
+	double *head = r->tied ? ref_end(r, "embed_tokens") :
+				 ref_tensor(r, "lm_head.weight");
+	double *h = ref_hidden(r, id, n);
+	double *out = malloc((size_t)n * r->vocab * sizeof(*out));
+
+	for (int t = 0; t < n; t++)
+		ref_mat(head, h + (size_t)t * r->hidden, r->vocab, r->hidden,
+			out + (size_t)t * r->vocab);
+	free(head);
 	free(h);
 	return out;
 }
