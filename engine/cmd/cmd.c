@@ -257,13 +257,13 @@ bool qwen_cmd_state(const struct qwen_cmd *c, const struct qwen_session *s,
 		    struct qwen_state **out, struct err *e)
 {
 	struct qwen_shape shape = { sequences, positions, (uint32_t)c->chunk,
-				    QWEN_W_F16, c->stop, 0 };
+				    qwen_both(QWEN_W_F16), c->stop, 0 };
 
 	if (shape.max_tokens < sequences)
 		shape.max_tokens = sequences;
 	if (shape.max_tokens < s->model.backend->few) /* speculation's passes */
 		shape.max_tokens = s->model.backend->few;
-	if (c->cache && !qwen_weights_parse(c->cache, &shape.cache, e))
+	if (c->cache && !qwen_kinds_parse(c->cache, &shape.cache, e))
 		return false;
 	if (!c->chunk || c->chunk > 1 << 20)
 		return err_set(e, ERR_USAGE, "--chunk %llu: wanted 1 to %d",

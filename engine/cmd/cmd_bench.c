@@ -160,8 +160,10 @@ static double check_bound(const struct qwen_bench *b)
 {
 	const char *cache = b->c->cache ? b->c->cache : "f16";
 
+	if (strstr(cache, "int4"))
+		return 1;
 	if (qwen_is_integer(b->s.model.layer[0].q.type) ||
-	    b->s.model.backend != &qwen_cpu || strcmp(cache, "int8") == 0)
+	    b->s.model.backend != &qwen_cpu || strstr(cache, "8"))
 		return 0.3;
 	if (cpu_activations(&b->s.model, b->s.model.layer[0].q.type, true) !=
 	    QWEN_AS_F32)

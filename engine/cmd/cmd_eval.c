@@ -119,18 +119,21 @@ static size_t window_size(const struct qwen_cmd *c, const struct qwen_config *m,
 }
 
 static bool score_print(const struct qwen_cmd *c, const struct qwen_model *m,
-			const struct score *s, struct err *e)
+			uint64_t cache_bytes, const struct score *s,
+			struct err *e)
 {
 	double bits = s->bits / (double)s->judged;
 	struct table t;
 
 	table_init(&t, "#tokens,#perplexity,#bits_per_token,"
-		       "activations");
+		       "activations,cache,#cache_bytes");
 	table_row(&t);
 	table_cell(&t, 0, "%zu", s->judged);
 	table_cell(&t, 1, "%.6g", exp2(bits));
 	table_cell(&t, 2, "%.6g", bits);
 	table_cell(&t, 3, "%s", qwen_cmd_activations(m, true));
+	table_cell(&t, 4, "%s", c->cache ? c->cache : "f16");
+	table_cell(&t, 5, "%llu", (unsigned long long)cache_bytes);
 	bool ok = cmd_table(&c->cmd, &t, e);
 	table_fini(&t);
 	return ok;
@@ -159,7 +162,7 @@ bool qwen_cmd_eval(struct cmd *r, struct err *e)
 	score.vocab = s.model.config.vocab;
 	ok = ok && qwen_cmd_state(c, &s, 1, (uint32_t)size, &st, e) &&
 	     windows_judge(c, st, &ids, size, &score, e) &&
-	     score_print(c, &s.model, &score, e);
+	     score_print(c, &s.model, qwen_state_bytes(st), &score, e);
 	qwen_ids_fini(&ids);
 	qwen_state_free(st);
 	qwen_session_close(&s);

@@ -32,13 +32,13 @@ static bool config_read(struct forecast *f, struct err *e)
 
 	f->q.devices = (uint32_t)c->devices;
 	f->q.weights = QWEN_W_BF16;
-	f->q.cache = QWEN_W_BF16;
+	f->q.cache = qwen_both(QWEN_W_BF16);
 	return qwen_cmd_devices(c, false, e) &&
 	       (c->model ? qwen_config_load(&f->config, c->model, e) :
 			   qwen_shape_find(c->shape, &f->config, e)) &&
 	       (!c->weights || qwen_weights_parse(c->weights, &f->q.weights,
 						  e)) &&
-	       (!c->cache || qwen_weights_parse(c->cache, &f->q.cache, e)) &&
+	       (!c->cache || qwen_kinds_parse(c->cache, &f->q.cache, e)) &&
 	       (!qwen_is_block(f->q.weights) ||
 		err_set(e, ERR_UNSUPPORTED, "--weights %s: the gfx1100 has no "
 			"kernels for it; wanted f32, f16, bf16, int8 or int4",
@@ -65,12 +65,13 @@ static bool begin_rows(struct forecast *f, struct err *e)
 {
 	const struct qwen_cmd *c = f->c;
 	char inputs[QWEN_INPUTS], digest[COST_DIGEST];
+	char cache[QWEN_KINDS_TEXT];
 
 	cost_digest(&f->costs, digest);
 	res_params(inputs, sizeof(inputs), "costs:s model:s weights:s cache:s "
 		   "devices:u", digest, c->model ? c->model : c->shape,
 		   qwen_weights_name(f->q.weights),
-		   qwen_weights_name(f->q.cache),
+		   qwen_kinds_print(f->q.cache, cache),
 		   f->q.devices);
 	const struct res_start run = { .tool = "t0-qwen3 forecast",
 				       .inputs = inputs,

@@ -117,7 +117,7 @@ static bool simulate_decode(const struct frontier *f, struct point *p, struct er
 		.sequences = 1, .tokens = 1, .weights = p->type,
 		.positions = c->max_positions < BEHIND ? c->max_positions :
 							 BEHIND,
-		.cache = QWEN_W_BF16,
+		.cache = qwen_both(QWEN_W_BF16),
 	};
 	struct gpu_forecast x;
 

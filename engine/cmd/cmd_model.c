@@ -24,6 +24,19 @@ static void add_fact(struct table *t, const char *what, const char *fmt, ...)
 	table_cell(t, 1, "%s", text);
 }
 
+static void add_cache(const struct qwen_cmd *c, const struct qwen_config *m,
+		      struct qwen_kinds kinds, struct table *t)
+{
+	const uint64_t one = qwen_position_bytes(kinds, m);
+	const uint64_t n = c->context < m->max_positions ? c->context :
+							   m->max_positions;
+	char text[QWEN_KINDS_TEXT];
+
+	add_fact(t, "cache", "%s: %llu bytes a token, %llu for %llu",
+		 qwen_kinds_print(kinds, text), (unsigned long long)one,
+		 (unsigned long long)(one * n), (unsigned long long)n);
+}
+
 static void add_facts(const struct qwen_session *s, struct table *t)
 {
 	const struct qwen_model *m = &s->model;
@@ -57,13 +70,16 @@ static void add_facts(const struct qwen_session *s, struct table *t)
 bool qwen_cmd_info(struct cmd *r, struct err *e)
 {
 	struct qwen_cmd *c = (struct qwen_cmd *)r;
+	struct qwen_kinds kinds = qwen_both(QWEN_W_F16);
 	struct qwen_session s;
 	struct table t;
 
-	if (!qwen_session_open(&s, c, QWEN_WORDS_IF_THERE, e))
+	if ((c->cache && !qwen_kinds_parse(c->cache, &kinds, e)) ||
+	    !qwen_session_open(&s, c, QWEN_WORDS_IF_THERE, e))
 		return false;
 	table_init(&t, "fact,value");
 	add_facts(&s, &t);
+	add_cache(c, &s.model.config, kinds, &t);
 	bool ok = cmd_table(&c->cmd, &t, e);
 	table_fini(&t);
 	qwen_session_close(&s);

@@ -84,9 +84,9 @@ static bool draft_open(struct qwen_guess *g, const struct qwen_cmd *c,
 {
 	const struct qwen_load load = { .copy = c->copy, .stop = c->stop };
 	struct qwen_shape shape = { 1,		positions, (uint32_t)c->chunk,
-				    QWEN_W_F16, c->stop,   0 };
+				    qwen_both(QWEN_W_F16), c->stop, 0 };
 
-	if (c->cache && !qwen_weights_parse(c->cache, &shape.cache, e))
+	if (c->cache && !qwen_kinds_parse(c->cache, &shape.cache, e))
 		return false;
 	g->loaded = qwen_model_load(&g->draft, c->draft, &load, s->threads, e);
 	if (!g->loaded || !vocabulary_check(c, s, &g->draft, e))

@@ -157,15 +157,15 @@ static const struct cli_opt options[] = {
 	{ "weights", 'w', CLI_STR, &c.weights, "TYPE",
 	  "convert to f32, f16, bf16, int8 or int4 (default: as "
 	  "stored); make: what to write (bf16)" },
-	CLI_OF(OPENS " forecast"),
-	{ "cache", 0, CLI_STR, &c.cache, "TYPE",
-	  "keys and values in f16 (default; forecast: bf16), f32, bf16 or "
-	  "int8" },
+	CLI_OF(OPENS " info forecast"),
+	{ "cache", 0, CLI_STR, &c.cache, "TYPE[,TYPE]",
+	  "keys and values in f16 (default; forecast: bf16), f32, bf16, f8, "
+	  "int8, int4 or int4r; two: each in its own" },
 	CLI_OF(OPENS),
 	{ "activations", 0, CLI_STR, &c.activations, "TYPE",
 	  "what inputs of products are rounded to: auto (default), f32 (not at "
 	  "all), bf16, f16 or int8" },
-	CLI_OF("generate serve chat eval quantize forecast " SEARCHES),
+	CLI_OF("generate serve chat eval quantize info forecast " SEARCHES),
 	{ "context", 0, CLI_U64, &c.context, "N",
 	  "positions of the cache (default 4096)" },
 	CLI_OF(OPENS),

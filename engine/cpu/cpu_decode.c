@@ -110,6 +110,7 @@ static void merge_runs(const struct cpu *s, uint32_t n, uint32_t head)
 	}
 	for (uint32_t i = 0; i < d; i++)
 		a[i] *= (float)(1 / sum);
+	cpu_turn_back(s, a);
 }
 
 /* A run that is done; who has done a head's last puts them together. */

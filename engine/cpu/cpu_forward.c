@@ -249,9 +249,17 @@ void cpu_kv_turn(struct cpu *s, uint32_t layer, uint32_t n, uint32_t h)
 void cpu_q_turn(struct cpu *s, uint32_t layer, uint32_t n, uint32_t h)
 {
 	const struct qwen_config *c = &s->m->config;
+	float *q = s->q + ((size_t)n * c->heads + h) * c->head_dim;
 
-	head_turn(s, s->q + ((size_t)n * c->heads + h) * c->head_dim,
-		  s->m->layer[layer].q_norm, s->p->position[n]);
+	head_turn(s, q, s->m->layer[layer].q_norm, s->p->position[n]);
+	if (s->cache.type.keys == QWEN_W_INT4R)
+		s->m->kernels->turn(q, c->head_dim);
+}
+
+void cpu_turn_back(const struct cpu *s, float *a)
+{
+	if (s->cache.type.values == QWEN_W_INT4R)
+		s->m->kernels->turn(a, s->m->config.head_dim);
 }
 
 struct rows cpu_part(const struct worker *w, const struct qwen_matrix *m,

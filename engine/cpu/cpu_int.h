@@ -78,7 +78,7 @@ struct worker {
 	/* Those queries themselves and their sums [head_dim]; wide passes. */
 	float *query, *sum;
 	struct part *part;
-	float *wide; /* [QWEN_RUN][head_dim]: keys or values of int8, or of blocks */
+	float *wide; /* [QWEN_RUN][head_dim]: keys or values of bytes or blocks */
 	struct cpu_gemm_scratch gemm;
 	struct choice choice[CHOICES]; /* the latest */
 	unsigned n_choices;
@@ -108,8 +108,10 @@ void cpu_round(enum qwen_activations as, float *x, size_t n);
 /* The thread's part of all rows. */
 struct rows cpu_part(const struct worker *w, const struct qwen_matrix *m,
 		     float *y, bool add);
-/* Norms and turns one query head of token n. */
+/* Norms and turns one query head of token n, as the cache's keys are turned. */
 void cpu_q_turn(struct cpu *s, uint32_t layer, uint32_t n, uint32_t h);
+/* One head's result, of values that the cache may have turned. */
+void cpu_turn_back(const struct cpu *s, float *a);
 /* Norms and turns one key-value head of token n, and stores it. */
 void cpu_kv_turn(struct cpu *s, uint32_t layer, uint32_t n, uint32_t h);
 

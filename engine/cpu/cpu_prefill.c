@@ -201,21 +201,21 @@ struct attention {
 	uint32_t token; /* the first of the run that sees some of it */
 };
 
-/* Whether scores and sums of values are coarse: where the cache rounds them. */
-static bool attention_coarse(const struct cpu *s)
+/* Whether scores or sums of values are coarse: where the cache rounds them. */
+static bool attention_coarse(const struct cpu *s, enum qwen_weights kept)
 {
-	return s->cache.type != QWEN_W_F32 ||
-	       qwen_is_integer(s->m->layer[0].k.type);
+	return kept != QWEN_W_F32 || qwen_is_integer(s->m->layer[0].k.type);
 }
 
 /* Queries, keys, shares and values are rounded as the keys' products are. */
-static enum cpu_gemm_type attention_as(const struct cpu *s)
+static enum cpu_gemm_type attention_as(const struct cpu *s,
+				       enum qwen_weights kept)
 {
 	enum qwen_activations as =
 		cpu_activations(s->m, s->m->layer[0].k.type, true);
 
 	return as == QWEN_AS_F32 || as == QWEN_AS_F16 ||
-			       s->cache.type == QWEN_W_F32 ?
+			       kept == QWEN_W_F32 ?
 		       CPU_GEMM_F32 :
 		       CPU_GEMM_BF16;
 }
@@ -238,16 +238,24 @@ static void copy_queries(const struct attention *t)
 	}
 }
 
-/* Integers become f32; what blocks of a table hold is put side by side. */
+/* Are its bytes what a product takes? */
+static bool is_taken(enum qwen_weights w)
+{
+	return w <= QWEN_W_BF16;
+}
+
+/* Bytes become f32; what blocks of a table hold is put side by side. */
 static void widen_rows(const struct attention *t, const struct qwen_matrix *m,
 		       uint32_t at)
 {
+	const struct qwen_kernels *k = t->w->s->m->kernels;
 	float *to = t->w->wide + (size_t)at * t->d;
 
-	if (m->type == QWEN_W_INT8)
+	if (m->type == QWEN_W_F8)
+		k->widen(m->type, m->data, (size_t)m->rows * t->d, to);
+	else if (!is_taken(m->type))
 		for (uint32_t i = 0; i < m->rows; i++)
-			t->w->s->m->kernels->unpack(m, i, 0, t->d,
-						    to + (size_t)i * t->d);
+			k->unpack(m, i, 0, t->d, to + (size_t)i * t->d);
 	else
 		memcpy((uint8_t *)t->w->wide +
 			       at * (qwen_matrix_bytes(m) / m->rows),
@@ -262,20 +270,20 @@ static struct qwen_matrix block_rows(const struct attention *t,
 
 	p.part = part;
 	struct qwen_matrix m = qwen_cache_rows(&s->cache, &p, t->from, t->n);
-	if (m.type != QWEN_W_INT8 && m.rows == t->n)
+	if (is_taken(m.type) && m.rows == t->n)
 		return m;
 	for (uint32_t at = 0; at < t->n; at += m.rows) {
 		m = qwen_cache_rows(&s->cache, &p, t->from + at, t->n - at);
 		widen_rows(t, &m, at);
 	}
-	return (struct qwen_matrix){ m.type == QWEN_W_INT8 ? QWEN_W_F32 :
-							     m.type,
+	return (struct qwen_matrix){ is_taken(m.type) ? m.type : QWEN_W_F32,
 				     t->n, t->d, t->w->wide, NULL };
 }
 
 /* Scores of the tokens that see some of the block. */
 static void compute_scores(const struct attention *t)
 {
+	const enum qwen_weights kept = t->w->s->cache.type.keys;
 	const struct qwen_matrix m = block_rows(t, QWEN_KEYS);
 	const size_t row = (size_t)t->token * t->per;
 	const struct cpu_gemm g = { .m = t->run->n * t->per - row,
@@ -288,8 +296,9 @@ static void compute_scores(const struct attention *t)
 				    .ldb = t->d,
 				    .b_type = gemm_type(m.type),
 				    .b_by_n = true,
-				    .coarse = attention_coarse(t->w->s),
-				    .a_as = attention_as(t->w->s),
+				    .coarse = attention_coarse(t->w->s,
+							       kept),
+				    .a_as = attention_as(t->w->s, kept),
 				    .c = t->w->score + row * QWEN_RUN,
 				    .ldc = QWEN_RUN };
 
@@ -323,6 +332,7 @@ static void exp_scores(const struct attention *t)
 
 static void mix_values(const struct attention *t)
 {
+	const enum qwen_weights kept = t->w->s->cache.type.values;
 	const struct qwen_matrix m = block_rows(t, QWEN_VALUES);
 	const size_t row = (size_t)t->token * t->per;
 	const struct cpu_gemm g = { .m = t->run->n * t->per - row,
@@ -335,8 +345,9 @@ static void mix_values(const struct attention *t)
 				    .b = m.data,
 				    .ldb = t->d,
 				    .b_type = gemm_type(m.type),
-				    .coarse = attention_coarse(t->w->s),
-				    .a_as = attention_as(t->w->s),
+				    .coarse = attention_coarse(t->w->s,
+							       kept),
+				    .a_as = attention_as(t->w->s, kept),
 				    .c = t->w->sum + row * t->d,
 				    .ldc = t->d };
 
@@ -356,6 +367,7 @@ static void put_sums(const struct attention *t)
 		float *a = s->a + row * t->d;
 		for (uint32_t j = 0; j < t->d; j++)
 			a[j] = sum[j] * share;
+		cpu_turn_back(s, a);
 	}
 }
 

@@ -32,7 +32,8 @@ extern const struct qwen_backend qwen_gpu;
 struct gpu_question {
 	uint32_t sequences, tokens, positions;
 	uint32_t devices; /* that share the model; 0: one */
-	enum qwen_weights weights, cache;
+	enum qwen_weights weights;
+	struct qwen_kinds cache;
 	bool paged; /* the cache is blocks in no order */
 };
 /*

@@ -41,7 +41,7 @@ static bool cache_new(struct gpu_state *s, struct err *e)
 					      s->shape.positions;
 	size_t all;
 
-	s->element = size[s->shape.cache];
+	s->element = size[s->shape.cache.keys];
 	s->layer_bytes = positions * c->kv_heads * s->vector * s->element;
 	all = c->layers * s->layer_bytes;
 	return alloc_memory(s, KFD_VRAM_PRIVATE, "keys", all, &s->key, e) &&
@@ -168,7 +168,7 @@ static bool kernels_find(struct gpu_state *s, struct err *e)
 {
 	const struct qwen_config *c = &s->g->m->config;
 	const struct kernel_shape heads = {
-		.type = DSL_F32, .cache = gpu_type(s->shape.cache),
+		.type = DSL_F32, .cache = gpu_type(s->shape.cache.keys),
 		.head = c->head_dim, .ratio = s->ratio, .paged = s->pages,
 	}, plain = { .type = DSL_F32 }, wide = { .type = DSL_F32,
 						 .group = 1024 };
@@ -508,26 +508,35 @@ static void state_free(struct gpu_state *s)
 	free(s);
 }
 
+static bool cache_check(struct qwen_kinds kinds, uint32_t head, struct err *e)
+{
+	const enum qwen_weights w = kinds.keys;
+	char text[QWEN_KINDS_TEXT];
+
+	if (kinds.values == w && w < QWEN_W_INT4 &&
+	    (w != QWEN_W_INT8 || head % QWEN_GROUP == 0))
+		return true;
+	return err_set(e, ERR_UNSUPPORTED, "a cache of %s for heads of %u; the "
+		       "gfx1100 backend has f32, f16 and bf16, and int8 for "
+		       "heads that are multiples of %d, of keys and values "
+		       "alike", qwen_kinds_print(kinds, text), head,
+		       QWEN_GROUP);
+}
+
 struct gpu_state *gpu_state_make(struct gpu *g, const struct qwen_shape *shape,
 				 struct err *e)
 {
 	const struct qwen_model *m = g->m;
+	char text[QWEN_KINDS_TEXT];
 	struct gpu_state *s;
 
-	if (shape->cache >= QWEN_W_INT4 ||
-	    (shape->cache == QWEN_W_INT8 && m->config.head_dim % QWEN_GROUP)) {
-		err_set(e, ERR_UNSUPPORTED, "a cache of %s for heads of %u; "
-			"the gfx1100 backend has f32, f16 and bf16, and int8 "
-			"for heads that are multiples of %d",
-			qwen_weights_name(shape->cache), m->config.head_dim,
-			QWEN_GROUP);
+	if (!cache_check(shape->cache, m->config.head_dim, e))
 		return NULL;
-	}
 	s = xcalloc(1, sizeof(*s));
 	s->g = g;
 	s->shape = *shape;
 	s->ratio = ratio_of(&m->config);
-	s->vector = kernel_cache_row(gpu_type(shape->cache),
+	s->vector = kernel_cache_row(gpu_type(shape->cache.keys),
 				     m->config.head_dim);
 	s->splits = (shape->positions + SPLIT_KEYS - 1) / SPLIT_KEYS;
 	if (shape->blocks)
@@ -540,7 +549,7 @@ struct gpu_state *gpu_state_make(struct gpu *g, const struct qwen_shape *shape,
 	if (e->code == ERR_NOMEM)
 		err_wrap(e, "the cache of %s for %u positions of %u sequences "
 			 "does not fit beside the weights (--context, --cache "
-			 "int8)", qwen_weights_name(shape->cache),
+			 "int8)", qwen_kinds_print(shape->cache, text),
 			 shape->positions, shape->sequences);
 	state_free(s);
 	return NULL;

@@ -105,7 +105,7 @@ struct qwen_batch_shape {
 	uint32_t blocks;    /* of the cache */
 	uint32_t chunk;	    /* tokens of a piece of a prompt */
 	uint32_t budget;    /* tokens of a step; a piece more at most */
-	enum qwen_weights cache;
+	struct qwen_kinds cache;
 };
 
 struct qwen_ask {

@@ -144,7 +144,7 @@ struct qwen_shape {
 	uint32_t sequences;  /* that have a cache */
 	uint32_t positions;  /* of each */
 	uint32_t max_tokens; /* of one pass */
-	enum qwen_weights cache; /* F32, F16, BF16 or INT8 */
+	struct qwen_kinds cache; /* what keys and values are kept in */
 	/* Or NULL: a pass ends early, within a layer, once it is set. */
 	const volatile sig_atomic_t *stop;
 	/*

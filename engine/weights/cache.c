@@ -1,6 +1,7 @@
 /*
  * engine/weights/cache.c - the keys and values of attention.
  */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -9,17 +10,98 @@
 
 #define LARGE_PAGE ((size_t)2 << 20)
 
-/* An INT8 vector: its integers, and a scale in f16 for each group of them. */
-static size_t vector_bytes(enum qwen_weights type, uint32_t n)
+static const struct {
+	const char *name;
+	enum qwen_weights type;
+} kind[] = {
+	{ "f32", QWEN_W_F32 },	   { "f16", QWEN_W_F16 },
+	{ "bf16", QWEN_W_BF16 },   { "f8", QWEN_W_F8 },
+	{ "int8", QWEN_W_INT8 },   { "int4", QWEN_W_INT4 },
+	{ "int4r", QWEN_W_INT4R },
+};
+
+static bool kind_find(const char *name, size_t n, enum qwen_weights *w)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(kind); i++)
+		if (strlen(kind[i].name) == n &&
+		    memcmp(kind[i].name, name, n) == 0) {
+			*w = kind[i].type;
+			return true;
+		}
+	return false;
+}
+
+bool qwen_kinds_parse(const char *text, struct qwen_kinds *k, struct err *e)
+{
+	const size_t n = strcspn(text, ",");
+	const char *values = text[n] ? text + n + 1 : text;
+
+	return (kind_find(text, n, &k->keys) &&
+		kind_find(values, strlen(values), &k->values)) ||
+	       err_set(e, ERR_USAGE,
+		       "got the type \"%s\" of a cache; wanted "
+		       "f32, f16, bf16, f8, int8, int4 or int4r, or two of "
+		       "them, of keys and of values: int8,int4",
+		       text);
+}
+
+static const char *kind_name(enum qwen_weights w)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(kind); i++)
+		if (kind[i].type == w)
+			return kind[i].name;
+	return "none";
+}
+
+const char *qwen_kinds_print(struct qwen_kinds k, char out[QWEN_KINDS_TEXT])
+{
+	bool same = k.keys == k.values;
+
+	snprintf(out, QWEN_KINDS_TEXT, "%s%s%s", kind_name(k.keys),
+		 same ? "" : ",", same ? "" : kind_name(k.values));
+	return out;
+}
+
+/* Are there scales in f16 for each group, behind the integers? */
+static bool is_scaled(enum qwen_weights w)
+{
+	return w == QWEN_W_INT8 || w == QWEN_W_INT4 || w == QWEN_W_INT4R;
+}
+
+/* Of one vector, without scales. */
+static size_t code_bytes(enum qwen_weights type, uint32_t n)
 {
 	switch (type) {
 	case QWEN_W_F32:
 		return 4 * (size_t)n;
-	case QWEN_W_INT8:
-		return n + n / QWEN_GROUP * sizeof(uint16_t);
-	default:
+	case QWEN_W_F16:
+	case QWEN_W_BF16:
 		return 2 * (size_t)n;
+	case QWEN_W_INT4:
+	case QWEN_W_INT4R:
+		return n / 2;
+	default:
+		return n;
 	}
+}
+
+size_t qwen_kept_bytes(enum qwen_weights w, uint32_t n)
+{
+	return code_bytes(w, n) +
+	       (is_scaled(w) ? n / QWEN_GROUP * sizeof(uint16_t) : 0);
+}
+
+uint64_t qwen_position_bytes(struct qwen_kinds k, const struct qwen_config *c)
+{
+	return (uint64_t)c->layers * c->kv_heads *
+	       (qwen_kept_bytes(k.keys, c->head_dim) +
+		qwen_kept_bytes(k.values, c->head_dim));
+}
+
+static enum qwen_weights type_of(const struct qwen_cache *c,
+				 enum qwen_part_of part)
+{
+	return part == QWEN_KEYS ? c->type.keys : c->type.values;
 }
 
 /*
@@ -47,42 +129,66 @@ static uint8_t *map_pages(const struct qwen_cache *c, uint64_t size_bytes)
 	return p;
 }
 
+static bool kind_check(const struct qwen_cache *c, enum qwen_weights w,
+		       struct err *e)
+{
+	return !is_scaled(w) || c->head_dim % QWEN_GROUP == 0 ||
+	       err_set(e, ERR_UNSUPPORTED,
+		       "a cache of %s for heads of %u; "
+		       "wanted f32, f16, bf16 or f8, or heads that are "
+		       "multiples of %d",
+		       kind_name(w), c->head_dim, QWEN_GROUP);
+}
+
+/* Whole cache lines, so that every head's begin with one. */
+static size_t together_bytes(const struct qwen_cache *c, enum qwen_part_of part)
+{
+	return (c->together * qwen_kept_bytes(type_of(c, part), c->head_dim) +
+		63) /
+	       64 * 64;
+}
+
+/* Keys and values of a layer that lie together. */
+static size_t layer_bytes(const struct qwen_cache *c)
+{
+	return c->kv_heads *
+	       (c->together_bytes[QWEN_KEYS] + c->together_bytes[QWEN_VALUES]);
+}
+
 bool qwen_cache_init(struct qwen_cache *c, struct err *e)
 {
-	uint64_t vectors = (uint64_t)c->layers * 2 * c->kv_heads;
 	uint64_t mapped, count;
 
-	if (c->type >= QWEN_W_INT4 ||
-	    (c->type == QWEN_W_INT8 && c->head_dim % QWEN_GROUP))
-		return err_set(e, ERR_UNSUPPORTED, "a cache of %s for heads of "
-			       "%u; wanted f32, f16 or bf16, or int8 for heads "
-			       "that are multiples of %d",
-			       qwen_weights_name(c->type), c->head_dim,
-			       QWEN_GROUP);
+	if (!kind_check(c, c->type.keys, e) ||
+	    !kind_check(c, c->type.values, e))
+		return false;
 	c->run = c->positions < QWEN_RUN ? c->positions : QWEN_RUN;
 	c->runs = (c->positions + c->run - 1) / c->run;
 	c->together = c->blocks ? QWEN_BLOCK : c->run;
 	count = c->blocks ? c->blocks : (uint64_t)c->sequences * c->runs;
-	/* Whole cache lines, so that every head's begin with one. */
-	c->together_bytes =
-		(c->together * vector_bytes(c->type, c->head_dim) + 63) / 64 *
-		64;
-	if (__builtin_mul_overflow(vectors * c->together_bytes, count,
+	for (int part = QWEN_KEYS; part <= QWEN_VALUES; part++)
+		c->together_bytes[part] =
+			together_bytes(c, (enum qwen_part_of)part);
+	if (__builtin_mul_overflow(c->layers * (uint64_t)layer_bytes(c), count,
 				   &mapped) ||
 	    mapped > UINT64_MAX / 4)
-		return err_set(e, ERR_USAGE, "%u sequences of %u positions "
-			       "are too many", c->sequences, c->positions);
-	c->size_bytes = vectors * vector_bytes(c->type, c->head_dim) *
+		return err_set(e, ERR_USAGE,
+			       "%u sequences of %u positions "
+			       "are too many",
+			       c->sequences, c->positions);
+	c->size_bytes = (uint64_t)c->layers * c->kv_heads *
+			(qwen_kept_bytes(c->type.keys, c->head_dim) +
+			 qwen_kept_bytes(c->type.values, c->head_dim)) *
 			(c->blocks ? count * QWEN_BLOCK :
 				     (uint64_t)c->sequences * c->positions);
 	c->mapped_bytes = mapped;
 	c->data = map_pages(c, mapped);
 	if (c->data && c->blocks)
 		c->table = xcalloc(c->sequences, sizeof(*c->table));
-	return c->data ||
-	       err_set(e, ERR_NOMEM, "no memory for a cache of %llu bytes; "
-		       "fewer positions or int8 need less",
-		       (unsigned long long)mapped);
+	return c->data || err_set(e, ERR_NOMEM,
+				  "no memory for a cache of %llu bytes; "
+				  "fewer positions, int8 or int4r need less",
+				  (unsigned long long)mapped);
 }
 
 void qwen_cache_fini(struct qwen_cache *c)
@@ -104,60 +210,86 @@ static uint8_t *part_at(const struct qwen_cache *c, const struct qwen_place *p,
 	size_t i = c->blocks ? c->table[p->sequence][part] :
 			       (size_t)p->sequence * c->runs + part;
 
-	i = (i * c->layers + p->layer) * 2 + p->part;
-	return c->data + (i * c->kv_heads + p->head) * c->together_bytes;
+	i = (i * c->layers + p->layer) * layer_bytes(c);
+	if (p->part == QWEN_VALUES)
+		i += c->kv_heads * c->together_bytes[QWEN_KEYS];
+	return c->data + i + p->head * c->together_bytes[p->part];
 }
 
-static void put_integers(const struct qwen_cache *c, uint8_t *run, uint32_t at,
-			 const float *x)
+static void put_bytes(const struct qwen_cache *c, uint8_t *code,
+		      uint16_t *scale, const float *x)
 {
 	const uint32_t groups = c->head_dim / QWEN_GROUP;
-	uint16_t *scale = (uint16_t *)(run + (size_t)c->together * c->head_dim) +
-			  (size_t)at * groups;
 	float d[QWEN_PAD / QWEN_GROUP], sum[QWEN_PAD / QWEN_GROUP];
 
 	for (uint32_t g = 0, n; g < groups; g += n) {
 		n = groups - g < ARRAY_SIZE(d) ? groups - g : ARRAY_SIZE(d);
 		const struct qwen_quants q = {
-			(int8_t *)run + (size_t)at * c->head_dim +
-				(size_t)g * QWEN_GROUP,
-			d, sum, NULL
+			(int8_t *)code + (size_t)g * QWEN_GROUP, d, sum, NULL
 		};
 		c->k->quantize(x + (size_t)g * QWEN_GROUP, n * QWEN_GROUP, &q);
 		c->k->narrow(QWEN_W_F16, d, n, scale + g);
 	}
 }
 
+static void put_turned(const struct qwen_cache *c, uint8_t *code,
+		       uint16_t *scale, const float *x)
+{
+	float turned[1024];
+
+	if (c->head_dim > ARRAY_SIZE(turned))
+		BUG("heads of %u", c->head_dim);
+	memcpy(turned, x, c->head_dim * sizeof(*x));
+	c->k->turn(turned, c->head_dim);
+	c->k->round_int4(turned, c->head_dim, code, scale);
+}
+
 void qwen_cache_put(const struct qwen_cache *c, const struct qwen_place *p,
 		    uint32_t position, const float *x)
 {
-	uint8_t *run = part_at(c, p, position);
-	uint32_t at = position % c->together;
+	const enum qwen_weights type = type_of(c, p->part);
+	const size_t bytes = code_bytes(type, c->head_dim);
+	const uint32_t at = position % c->together;
+	uint8_t *run = part_at(c, p, position), *code = run + at * bytes;
+	uint16_t *scale = (uint16_t *)(run + c->together * bytes) +
+			  (size_t)at * (c->head_dim / QWEN_GROUP);
 
-	if (c->type == QWEN_W_INT8)
-		put_integers(c, run, at, x);
-	else
-		c->k->narrow(c->type, x, c->head_dim,
-			     run + at * vector_bytes(c->type, c->head_dim));
+	switch (type) {
+	case QWEN_W_INT8:
+		put_bytes(c, code, scale, x);
+		return;
+	case QWEN_W_INT4:
+		c->k->round_int4(x, c->head_dim, code, scale);
+		return;
+	case QWEN_W_INT4R:
+		put_turned(c, code, scale, x);
+		return;
+	default:
+		c->k->narrow(type, x, c->head_dim, code);
+	}
 }
 
 struct qwen_matrix qwen_cache_rows(const struct qwen_cache *c,
 				   const struct qwen_place *p, uint32_t from,
 				   uint32_t n)
 {
+	const enum qwen_weights type = type_of(c, p->part);
 	const uint8_t *data = part_at(c, p, from);
-	struct qwen_matrix m = { c->type, n < c->together ? n : c->together,
-				 c->head_dim, data, NULL };
+	struct qwen_matrix m = { type == QWEN_W_INT4R ? QWEN_W_INT4 : type,
+				 n < c->together ? n : c->together, c->head_dim,
+				 data, NULL };
 
-	if (c->type == QWEN_W_INT8)
+	if (is_scaled(type))
 		m.scale = (const uint16_t *)(data +
-					     (size_t)c->together * c->head_dim);
+					     c->together *
+						     code_bytes(type,
+								c->head_dim));
 	return m;
 }
 
 void qwen_cache_copy(const struct qwen_cache *c, uint32_t from, uint32_t to)
 {
-	size_t bytes = (size_t)c->layers * 2 * c->kv_heads * c->together_bytes;
+	size_t bytes = c->layers * layer_bytes(c);
 
 	memcpy(c->data + to * bytes, c->data + from * bytes, bytes);
 }

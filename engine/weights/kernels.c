@@ -54,6 +54,8 @@ uint64_t qwen_matrix_bytes(const struct qwen_matrix *w)
 	switch (w->type) {
 	case QWEN_W_F32:
 		return 4 * n;
+	case QWEN_W_F8:
+		return n;
 	case QWEN_W_INT8:
 		return n + n / QWEN_GROUP * 2;
 	case QWEN_W_INT4:

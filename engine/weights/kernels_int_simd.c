@@ -31,24 +31,6 @@ static inline int32_t most_of(vi v)
 	return _mm_cvtsi128_si32(_mm_max_epi32(q, _mm_shuffle_epi32(q, 0xb1)));
 }
 
-/* Stores the integers' low bytes. */
-static inline void store_i8(int8_t *p, vi v)
-{
-	/* The compiler would do so one by one. */
-#if LANES == 16
-	_mm_storeu_si128((__m128i *)p,
-			 _mm512_maskz_cvtepi32_epi8(0xffff, (__m512i)v));
-#else
-	union {
-		vi v;
-		__m128i part[LANES / 4];
-	} all = { v << 24 >> 24 }; /* packing saturates */
-	__m128i b = _mm_packs_epi32(all.part[0], all.part[LANES / 4 - 1]);
-	b = _mm_packs_epi16(b, b);
-	memcpy(p, &b, LANES);
-#endif
-}
-
 void LEVEL(qwen_quantize_)(const float *x, uint32_t n,
 			   const struct qwen_quants *out)
 {

@@ -134,6 +134,10 @@ static void widen(enum qwen_weights type, const void *x, size_t n, float *y)
 		memcpy(y, x, n * sizeof(*y));
 		return;
 	}
+	if (type == QWEN_W_F8) {
+		LEVEL(qwen_widen_f8_)(x, n, y);
+		return;
+	}
 	for (; i + LANES <= n; i += LANES)
 		store(y + i, type == QWEN_W_F16 ? load_f16(h + i) :
 						  load_bf16(h + i));
@@ -182,6 +186,8 @@ static void narrow(enum qwen_weights type, const float *x, size_t n, void *y)
 		memcpy(y, x, n * sizeof(*x));
 	else if (type == QWEN_W_F16)
 		narrow_f16(x, n, h);
+	else if (type == QWEN_W_F8)
+		LEVEL(qwen_narrow_f8_)(x, n, y);
 	else
 		for (size_t i = 0; i < n; i++)
 			h[i] = to_bf16(x[i]);
@@ -196,6 +202,8 @@ const struct qwen_kernels LEVEL(qwen_kernels_) = {
 	.product_int = LEVEL(qwen_product_int_),
 	.unpack = LEVEL(qwen_unpack_),
 	.quantize = LEVEL(qwen_quantize_),
+	.round_int4 = LEVEL(qwen_round_int4_),
+	.turn = LEVEL(qwen_turn_),
 	.scores = score_keys,
 	.mix = mix_values,
 	.read = LEVEL(qwen_read_),

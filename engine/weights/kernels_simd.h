@@ -7,6 +7,7 @@
 #define T0_ENGINE_KERNELS_SIMD_H
 
 #include <immintrin.h>
+#include <math.h>
 #include <string.h>
 
 #include "engine/weights/weights.h"
@@ -172,6 +173,103 @@ static inline vf load_i8(const int8_t *p)
 	return __builtin_convertvector(v, vf);
 }
 
+/* Lanes of two vectors, those of the second counted on. */
+static inline __attribute__((always_inline)) vf permute_two(vf a, vf b, vi from)
+{
+#ifdef __clang__ /* has shuffles by constants only */
+	vf r;
+
+	for (int i = 0; i < LANES; i++)
+		r[i] = from[i] < LANES ? a[from[i]] : b[from[i] - LANES];
+	return r;
+#else
+	return __builtin_shuffle(a, b, from);
+#endif
+}
+
+/* Stores the integers' low bytes. */
+static inline void store_i8(int8_t *p, vi v)
+{
+	/* The compiler would do so one by one. */
+#if LANES == 16
+	_mm_storeu_si128((__m128i *)p,
+			 _mm512_maskz_cvtepi32_epi8(0xffff, (__m512i)v));
+#else
+	union {
+		vi v;
+		__m128i part[LANES / 4];
+	} all = { v << 24 >> 24 }; /* packing saturates */
+	__m128i b = _mm_packs_epi32(all.part[0], all.part[LANES / 4 - 1]);
+	b = _mm_packs_epi16(b, b);
+	memcpy(p, &b, LANES);
+#endif
+}
+
+/*
+ * E4M3 divided by F8_UNIT: then its bits are those of an f16 whose exponent has
+ * one more, and 127 is no number.
+ */
+#define F8_UNIT 256.f
+static inline vf load_f8(const uint8_t *p)
+{
+#if LANES == 16
+	__m256i b = _mm256_cvtepi8_epi16(_mm_loadu_si128((const void *)p));
+	__m256i most = _mm256_set1_epi16(127);
+	__mmask16 none = _mm256_cmpeq_epi16_mask(_mm256_and_si256(b, most),
+						 most);
+	b = _mm256_and_si256(_mm256_slli_epi16(b, 7),
+			     _mm256_set1_epi16((short)0xbfff));
+	b = _mm256_mask_set1_epi16(b, none, 0x7fff);
+	return (vf)_mm512_maskz_cvtph_ps(0xffff, b);
+#elif LANES == 8
+	__m128i b = _mm_cvtepi8_epi16(_mm_loadl_epi64((const void *)p));
+	__m128i most = _mm_set1_epi16(127);
+	__m128i none = _mm_cmpeq_epi16(_mm_and_si128(b, most), most);
+	b = _mm_and_si128(_mm_slli_epi16(b, 7), _mm_set1_epi16((short)0xbfff));
+	return (vf)_mm256_cvtph_ps(_mm_or_si128(b, none));
+#else
+	vu b = { p[0], p[1], p[2], p[3] };
+	vf v = (vf)((b & 127) << 20) * 0x1p112f;
+
+	v = select_lanes((vi)((b & 127) == 127), v - v + NAN, v);
+	return (vf)((vu)v | (b & 128) << 24);
+#endif
+}
+
+static inline float f8_one(uint8_t b)
+{
+	uint8_t in[LANES] = { b };
+	float out[LANES];
+	vf v = load_f8(in);
+
+	memcpy(out, &v, sizeof(out));
+	return out[0];
+}
+
+/* Values i .. of a row of INT4, without their scale: half a group at most. */
+static inline vf load_i4(const uint8_t *row, size_t i)
+{
+	const uint8_t *p = row + i / QWEN_GROUP * (QWEN_GROUP / 2) + i % 16;
+	const int shift = i / 16 % 2 * 4;
+#if LANES == 16
+	/* Of each lane the low bits name a number: the code less 8. */
+	const __m512 value = { -8, -7, -6, -5, -4, -3, -2, -1,
+			       0,  1,  2,  3,  4,  5,  6,  7 };
+	vi b = (vi)_mm512_maskz_cvtepu8_epi32(0xffff,
+					      _mm_loadu_si128((const void *)p));
+
+	return (vf)_mm512_maskz_permutexvar_ps(0xffff, (__m512i)(b >> shift),
+					       value);
+#else
+#if LANES == 8
+	vi b = (vi)_mm256_cvtepu8_epi32(_mm_loadl_epi64((const void *)p));
+#else
+	vi b = { p[0], p[1], p[2], p[3] };
+#endif
+	return __builtin_convertvector((b >> shift & 15) - 8, vf);
+#endif
+}
+
 static inline vf load_f32(const void *p)
 {
 	return load(p);
@@ -294,6 +392,12 @@ void score_keys(const struct qwen_matrix *keys, const float *q, uint32_t heads,
 		float *s, size_t lds);
 void mix_values(const struct qwen_matrix *values, const float *s, size_t lds,
 		uint32_t heads, float *y);
+/* kernels_cache_simd.c */
+void LEVEL(qwen_narrow_f8_)(const float *x, size_t n, uint8_t *y);
+void LEVEL(qwen_widen_f8_)(const uint8_t *x, size_t n, float *y);
+void LEVEL(qwen_round_int4_)(const float *x, uint32_t n, uint8_t *code,
+			     uint16_t *scale);
+void LEVEL(qwen_turn_)(float *x, uint32_t n);
 /* kernels_int_simd.c */
 void LEVEL(qwen_product_int_)(const struct qwen_matrix *w, uint32_t r0,
 			      uint32_t r1, const struct qwen_quants *x,

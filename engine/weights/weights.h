@@ -35,17 +35,20 @@ enum qwen_weights {
 	/* Blocks as GGUF files have them: "q4_k" (engine/files/dtype.def). */
 #define BLOCK(NAME, ...) QWEN_W_##NAME,
 #include "engine/files/dtype.def"
-	QWEN_WEIGHTS
+	QWEN_WEIGHTS,
+	/* Of caches alone: */
+	QWEN_W_F8 = QWEN_WEIGHTS, /* E4M3, without scales */
+	QWEN_W_INT4R, /* INT4, of vectors that were turned: kernels' turn() */
 };
 /* Are there integers, so that activations are rounded to them, too? */
 static inline bool qwen_is_integer(enum qwen_weights w)
 {
-	return w >= QWEN_W_INT8;
+	return w >= QWEN_W_INT8 && w < QWEN_WEIGHTS;
 }
 /* Do scales lie between the integers, in blocks? */
 static inline bool qwen_is_block(enum qwen_weights w)
 {
-	return w > QWEN_W_INT4;
+	return w > QWEN_W_INT4 && w < QWEN_WEIGHTS;
 }
 /* A row is a whole number of so many values in so many bytes. */
 struct qwen_layout {
@@ -119,12 +122,22 @@ struct qwen_kernels {
 	 */
 	void (*quantize)(const float *x, uint32_t n,
 			 const struct qwen_quants *out);
+	/* n is a multiple of QWEN_GROUP; codes and scales as INT4 has them. */
+	void (*round_int4)(const float *x, uint32_t n, uint8_t *code,
+			   uint16_t *scale);
 	/*
-	 * Attention with keys and values as the cache has them, F32, F16, BF16
-	 * or INT8, of several heads that share them: s[h * lds + p] = sum over
-	 * i of keys[p][i] q[h][i], for every row p; with INT8, q is rounded to
-	 * 8 bits in groups, too.  And y[h][i] += sum over p of s[h * lds + p]
-	 * values[p][i].
+	 * x[n] times Hadamard's matrix, normalized: no value stands out any
+	 * more, products of two vectors stay what they were, and a second time
+	 * gives x again.  In blocks of the largest power of two that divides n,
+	 * a multiple of QWEN_GROUP.
+	 */
+	void (*turn)(float *x, uint32_t n);
+	/*
+	 * Attention with keys and values as the cache has them, F32, F16, BF16,
+	 * F8, INT8 or INT4, of several heads that share them: s[h * lds + p] =
+	 * sum over i of keys[p][i] q[h][i], for every row p; with integers, q
+	 * is rounded to 8 bits in groups, too.  And y[h][i] += sum over p of
+	 * s[h * lds + p] values[p][i].
 	 */
 	void (*scores)(const struct qwen_matrix *keys, const float *q,
 		       uint32_t heads, float *s, size_t lds);
@@ -146,7 +159,7 @@ struct qwen_kernels {
 	double (*exp_sum)(float *x, uint32_t n, float top);
 	/* Of n > 0 values; with NaN among them, anything. */
 	float (*largest)(const float *x, uint32_t n);
-	/* n values of a type to f32, and back (to F32, F16 or BF16). */
+	/* n values of F32, F16, BF16 or F8 to f32, and back. */
 	void (*widen)(enum qwen_weights type, const void *x, size_t n,
 		      float *y);
 	void (*narrow)(enum qwen_weights type, const float *x, size_t n,
@@ -249,6 +262,26 @@ void qwen_pack_row(enum qwen_weights type, const float *x, uint32_t n,
 /* ----------------------------------------------------------- cache.c ---- */
 
 /*
+ * What keys and values of a cache are kept in, each: F32, F16, BF16 or F8, or,
+ * for heads that are multiples of QWEN_GROUP, INT8, INT4 or INT4R.
+ */
+struct qwen_kinds {
+	enum qwen_weights keys, values;
+};
+static inline struct qwen_kinds qwen_both(enum qwen_weights w)
+{
+	return (struct qwen_kinds){ w, w };
+}
+/* "int8", or "f16,int4": of keys, of values. */
+bool qwen_kinds_parse(const char *text, struct qwen_kinds *k, struct err *e);
+#define QWEN_KINDS_TEXT 16
+const char *qwen_kinds_print(struct qwen_kinds k, char out[QWEN_KINDS_TEXT]);
+/* Bytes of one vector of n values. */
+size_t qwen_kept_bytes(enum qwen_weights w, uint32_t n);
+/* Those of one position in all layers and heads. */
+uint64_t qwen_position_bytes(struct qwen_kinds k, const struct qwen_config *c);
+
+/*
  * Keys and values of the tokens so far, in runs of QWEN_RUN positions:
  * [sequences][runs][layers][keys, values][kv_heads] runs, each [QWEN_RUN]
  * vectors of head_dim.  What attention reads of a head lies together, and
@@ -263,7 +296,7 @@ void qwen_pack_row(enum qwen_weights type, const float *x, uint32_t n,
 #define QWEN_BLOCK 16
 
 struct qwen_cache {
-	enum qwen_weights type; /* F32, F16, BF16 or INT8 */
+	struct qwen_kinds type;
 	uint32_t blocks; /* 0: there are no tables */
 	uint32_t layers, sequences, positions, kv_heads, head_dim;
 	const struct qwen_kernels *k;
@@ -272,7 +305,8 @@ struct qwen_cache {
 	uint32_t run, runs;  /* positions of a run; runs of a sequence */
 	uint32_t together;   /* positions that lie so: of a run, or a block */
 	const uint32_t **table; /* [sequences], the caller's arrays */
-	size_t together_bytes, mapped_bytes;
+	size_t together_bytes[2]; /* of a head's keys, of its values */
+	size_t mapped_bytes;
 	uint8_t *data;
 };
 
@@ -285,12 +319,12 @@ struct qwen_place {
 /* Takes the memory; the caller has filled the first part. */
 bool qwen_cache_init(struct qwen_cache *c, struct err *e);
 void qwen_cache_fini(struct qwen_cache *c);
-/* Stores one vector of head_dim values. */
+/* Stores one vector of head_dim values; INT4R turns it. */
 void qwen_cache_put(const struct qwen_cache *c, const struct qwen_place *p,
 		    uint32_t position, const float *x);
 /*
  * Vectors of position `from` on, where a run or a block begins, as a matrix: n,
- * or as many of them as lie together.
+ * or as many of them as lie together.  Those of INT4R are INT4, and turned.
  */
 struct qwen_matrix qwen_cache_rows(const struct qwen_cache *c,
 				   const struct qwen_place *p, uint32_t from,

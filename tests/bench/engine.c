@@ -164,7 +164,8 @@ static void bench_prefill(struct bench_engine *b, const struct qwen_model *m,
 static void bench(struct bench_engine *b, const struct qwen_model *m,
 		  const char *phase)
 {
-	struct qwen_shape shape = { 1, PREFILL, PREFILL, QWEN_W_F32, NULL, 0 };
+	struct qwen_shape shape = { .sequences = 1, .positions = PREFILL,
+				    .max_tokens = PREFILL };
 	struct err e = { 0 };
 	struct qwen_state *s = qwen_state_new(m, &shape, &e);
 	struct qwen_roofline *peak = qwen_roofline_new(m->threads, m->kernels,

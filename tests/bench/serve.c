@@ -41,7 +41,7 @@ static struct qwen_state *state_make(const struct qwen_model *m, bool paged)
 	const struct qwen_shape shape = { .sequences = 1,
 					  .positions = POSITIONS,
 					  .max_tokens = DEPTH,
-					  .cache = QWEN_W_F16,
+					  .cache = qwen_both(QWEN_W_F16),
 					  .blocks = paged ? BLOCKS : 0 };
 	struct qwen_token t[DEPTH];
 	uint32_t block[BLOCKS];
@@ -141,7 +141,7 @@ static struct qwen_batch *batch_make(const struct qwen_model *m)
 		.blocks = MANY * ((PROMPT + 3 * TOKENS) / QWEN_BLOCK + 2),
 		.chunk = PROMPT,
 		.budget = MANY * PROMPT,
-		.cache = QWEN_W_F16
+		.cache = qwen_both(QWEN_W_F16)
 	};
 	struct err e = { 0 };
 	struct qwen_batch *b = qwen_batch_new(m, &shape, &e);

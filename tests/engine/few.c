@@ -61,8 +61,10 @@ static bool is_same(struct qwen_state *s, const struct qwen_model *m,
 static void test_model(const char *path, const struct qwen_load *how,
 		       const char *name)
 {
-	static const enum qwen_weights caches[] = { QWEN_W_F32, QWEN_W_F16,
-						    QWEN_W_BF16, QWEN_W_INT8 };
+	static const enum qwen_weights caches[] = { QWEN_W_F32,	 QWEN_W_F16,
+						    QWEN_W_BF16, QWEN_W_INT8,
+						    QWEN_W_F8,	 QWEN_W_INT4,
+						    QWEN_W_INT4R };
 	struct qwen_model m;
 	struct err e = { 0 };
 	bool good = qwen_model_load(&m, path, how, threads, &e);
@@ -74,15 +76,18 @@ static void test_model(const char *path, const struct qwen_load *how,
 	ok(m.backend->few >= MOST, "%s: the backend says %u", name,
 	   m.backend->few);
 	for (size_t i = 0; i < ARRAY_SIZE(caches); i++) {
-		const struct qwen_shape shape = { 1,	     POSITIONS,
-						  POSITIONS, caches[i],
-						  NULL,	     0 };
+		const struct qwen_shape shape = { .sequences = 1,
+						  .positions = POSITIONS,
+						  .max_tokens = POSITIONS,
+						  .cache = qwen_both(
+							  caches[i]) };
+		char kind[QWEN_KINDS_TEXT];
 		struct qwen_state *s = qwen_state_new(&m, &shape, &e);
 		good = s != NULL;
 		for (size_t d = 0; d < ARRAY_SIZE(depths) && good; d++)
 			good = is_same(s, &m, depths[d]);
 		ok(good, "%s with a cache of %s: few as alone", name,
-		   qwen_weights_name(caches[i]));
+		   qwen_kinds_print(shape.cache, kind));
 		qwen_state_free(s);
 	}
 	qwen_model_close(&m);

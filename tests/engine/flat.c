@@ -119,7 +119,7 @@ static void test_backend(const char *dir, const char *backend, long tokens)
 	const struct qwen_shape shape = { .sequences = 2,
 					  .positions = POSITIONS,
 					  .max_tokens = PROMPT,
-					  .cache = QWEN_W_F32 };
+					  .cache = qwen_both(QWEN_W_F32) };
 	const struct qwen_sampling how = { .temperature = 1, .top_p = 1,
 					   .repetition_penalty = 1.1,
 					   .seed = 5 };

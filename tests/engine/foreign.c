@@ -217,7 +217,7 @@ static void write_both(const char *from, const char *packed,
 static double logits_error(const char *dir, bool convert, const double *want)
 {
 	struct qwen_load how = { .convert = convert, .weights = QWEN_W_F32 };
-	struct qwen_shape shape = { 1, N, N, QWEN_W_F32, NULL, 0 };
+	struct qwen_shape shape = { 1, N, N, qwen_both(QWEN_W_F32), NULL, 0 };
 	struct qwen_token t[N];
 	struct qwen_model m;
 	struct err e = { 0 };
@@ -229,7 +229,7 @@ static double logits_error(const char *dir, bool convert, const double *want)
 	}
 	struct qwen_state *s = qwen_state_new(&m, &shape, &e);
 	for (uint32_t i = 0; i < N; i++)
-		t[i] = (struct qwen_token){ i * 37 % 512, 0, true, false };
+		t[i] = (struct qwen_token){ i * 37 % 512, 0, true, false, false };
 	if (!qwen_forward(s, t, N, &e))
 		most = INFINITY;
 	for (uint32_t i = 0; i < N && isfinite(most); i++)

@@ -58,7 +58,7 @@ static bool convert_model(const char *from, const char *to, const char *type)
 static double logits_error(const struct qwen_model *m, uint32_t chunk,
 			   const double *want)
 {
-	struct qwen_shape shape = { 1, N, N, QWEN_W_F32, NULL, 0 };
+	struct qwen_shape shape = { 1, N, N, qwen_both(QWEN_W_F32), NULL, 0 };
 	struct err e = { 0 };
 	struct qwen_state *s = qwen_state_new(m, &shape, &e);
 	double most = 0;
@@ -68,7 +68,7 @@ static double logits_error(const struct qwen_model *m, uint32_t chunk,
 		struct qwen_token t[N];
 		for (uint32_t i = 0; i < n; i++)
 			t[i] = (struct qwen_token){ (at + i) * 37 % 512, 0,
-						    true, false };
+						    true, false, false };
 		if (!qwen_forward(s, t, n, &e))
 			return INFINITY;
 		for (uint32_t i = 0; i < n; i++)

@@ -58,7 +58,7 @@ static void on_close(struct on *o, const char *what)
 
 static struct qwen_token token(uint32_t id, uint32_t sequence)
 {
-	return (struct qwen_token){ id, sequence, true, true };
+	return (struct qwen_token){ id, sequence, true, true, false };
 }
 
 static bool best_is_largest(const struct qwen_state *s, uint32_t i,
@@ -76,7 +76,7 @@ static bool best_is_largest(const struct qwen_state *s, uint32_t i,
 static double run(const struct qwen_model *m, enum qwen_weights cache,
 		  uint32_t chunk, const double *want)
 {
-	struct qwen_shape shape = { 2, 64, N, cache, NULL, 0 };
+	struct qwen_shape shape = { 2, 64, N, qwen_both(cache), NULL, 0 };
 	uint32_t vocab = m->config.vocab, at, i, n;
 	struct qwen_token t[N];
 	struct err e = { 0 };
@@ -212,7 +212,7 @@ static void test_stored(const char *dir)
 static void test_long(const char *dir, enum qwen_weights cache, double bound)
 {
 	enum { LONG = 301 };
-	struct qwen_shape shape = { 1, 600, LONG, cache, NULL, 0 };
+	struct qwen_shape shape = { 1, 600, LONG, qwen_both(cache), NULL, 0 };
 	struct qwen_token t[LONG];
 	uint32_t id[LONG];
 	struct err e = { 0 };
@@ -246,7 +246,7 @@ static void test_long(const char *dir, enum qwen_weights cache, double bound)
  */
 static void test_batch(const char *dir, enum qwen_weights cache, double bound)
 {
-	struct qwen_shape shape = { 2, 64, 2 * N, cache, NULL, 0 };
+	struct qwen_shape shape = { 2, 64, 2 * N, qwen_both(cache), NULL, 0 };
 	struct qwen_load how = { 0 };
 	struct qwen_token t[2 * N];
 	struct qwen_model cpu;
@@ -286,7 +286,7 @@ static void test_batch(const char *dir, enum qwen_weights cache, double bound)
 static uint64_t greedy(const struct qwen_model *m, enum qwen_weights cache,
 		       struct qwen_counts *c)
 {
-	struct qwen_shape shape = { 1, 64, 4, cache, NULL, 0 };
+	struct qwen_shape shape = { 1, 64, 4, qwen_both(cache), NULL, 0 };
 	struct qwen_token t[4] = { { .id = 1 }, { .id = 2 },
 				   { .id = 3, .best = true } };
 	struct qwen_counts before;
@@ -339,7 +339,7 @@ static void test_greedy(const char *dir, enum qwen_weights cache)
 /* A hash of the 20 best tokens behind ids[0..N-1), fed in pieces. */
 static uint64_t behind_prompt(const struct qwen_model *m, uint32_t chunk)
 {
-	struct qwen_shape shape = { 1, 64, chunk, QWEN_W_F32, NULL, 0 };
+	struct qwen_shape shape = { 1, 64, chunk, qwen_both(QWEN_W_F32), NULL, 0 };
 	struct qwen_token t[N];
 	struct err e = { 0 };
 	uint32_t at, n = 0;
@@ -394,7 +394,7 @@ static void test_greedy_tiles(const char *dir)
 /* What the second start takes from the cache the first has compiled. */
 static void test_starts(const char *dir)
 {
-	struct qwen_shape shape = { 4, 64, N, QWEN_W_F16, NULL, 0 };
+	struct qwen_shape shape = { 4, 64, N, qwen_both(QWEN_W_F16), NULL, 0 };
 	struct err e = { 0 };
 	char cache[64];
 
@@ -429,7 +429,7 @@ static volatile sig_atomic_t stop;
 
 static void test_refuses(const char *dir)
 {
-	struct qwen_shape shape = { 1, 8, 4, QWEN_W_INT4, &stop, 0 };
+	struct qwen_shape shape = { 1, 8, 4, qwen_both(QWEN_W_INT4), &stop, 0 };
 	struct qwen_load how = { .backend = &qwen_gpu, .device = "kfd:99" };
 	struct qwen_token t = token(3, 0);
 	struct qwen_model m;
@@ -442,7 +442,7 @@ static void test_refuses(const char *dir)
 	e = (struct err){ 0 };
 	ok(!qwen_state_new(&o.m, &shape, &e) && e.code == ERR_UNSUPPORTED,
 	   "a cache of int4 is refused");
-	shape.cache = QWEN_W_F16;
+	shape.cache = qwen_both(QWEN_W_F16);
 	struct qwen_state *s = qwen_state_new(&o.m, &shape, &e);
 	stop = 1;
 	e = (struct err){ 0 };

@@ -23,7 +23,7 @@ static struct qwen_model open_model(const char *dir, bool convert,
 }
 
 /* Feeds ids[0..total) in pieces of `chunk`; the worst error of all tokens. */
-static double run_some(const struct qwen_model *m, enum qwen_weights cache,
+static double run_some(const struct qwen_model *m, struct qwen_kinds cache,
 		       uint32_t total, uint32_t chunk, const double *want)
 {
 	struct qwen_shape shape = { 2, total + 41, total, cache, NULL, 0 };
@@ -33,7 +33,7 @@ static double run_some(const struct qwen_model *m, enum qwen_weights cache,
 	struct qwen_state *s = qwen_state_new(m, &shape, &e);
 
 	for (uint32_t i = 0; i < total; i++)
-		t[i] = (struct qwen_token){ ids[i], 1, true, false };
+		t[i] = (struct qwen_token){ ids[i], 1, true, false, false };
 	for (uint32_t at = 0; at < total; at += chunk) {
 		uint32_t n = at + chunk < total ? chunk : total - at;
 		if (!qwen_forward(s, t + at, n, &e)) {
@@ -43,7 +43,7 @@ static double run_some(const struct qwen_model *m, enum qwen_weights cache,
 		for (uint32_t i = 0; i < n; i++)
 			most = fmax(most, worst(qwen_logits(s, i),
 						want + (size_t)(at + i) *
-							m->config.vocab,
+								m->config.vocab,
 						(int)m->config.vocab));
 	}
 	qwen_state_free(s);
@@ -53,7 +53,7 @@ static double run_some(const struct qwen_model *m, enum qwen_weights cache,
 static double run(const struct qwen_model *m, enum qwen_weights cache,
 		  uint32_t chunk, const double *want)
 {
-	return run_some(m, cache, N, chunk, want);
+	return run_some(m, qwen_both(cache), N, chunk, want);
 }
 
 /* ---- tests ---- */
@@ -82,7 +82,7 @@ static const char *model(const char *name, enum qwen_weights w, bool tied,
  * Bounds: f32 as the issue of the engine has it; for types of b bits of
  * mantissa, errors of 2^-b in each of a few dozen products add up like their
  * square root; integer groups of 32 have steps of 1/254 and 1/16 of their
- * largest value.
+ * largest value, and values of f8 of 1/16 of their own.
  */
 static void test_types(void)
 {
@@ -98,6 +98,9 @@ static void test_types(void)
 	close_to(run(&m, QWEN_W_F16, 4, want), 1e-2, "cache of f16");
 	close_to(run(&m, QWEN_W_BF16, 4, want), 6e-2, "cache of bf16");
 	close_to(run(&m, QWEN_W_INT8, 4, want), 8e-2, "cache of int8");
+	close_to(run(&m, QWEN_W_F8, 4, want), 0.5, "cache of f8");
+	close_to(run(&m, QWEN_W_INT4, 4, want), 1.5, "cache of int4");
+	close_to(run(&m, QWEN_W_INT4R, 4, want), 1.5, "cache of int4r");
 	qwen_model_close(&m);
 	m = open_model(dir, true, QWEN_W_F16);
 	close_to(run(&m, QWEN_W_F32, 5, want), 1e-2, "converted to f16");
@@ -119,15 +122,20 @@ static void test_types(void)
 static void test_long(void)
 {
 	static const struct {
-		enum qwen_weights cache;
+		const char *cache;
 		uint32_t chunk;
 		double bound;
 	} test[] = {
-		{ QWEN_W_F32, LONG, 1e-4 },  { QWEN_W_F32, 150, 1e-4 },
-		{ QWEN_W_F32, 65, 1e-4 },    { QWEN_W_BF16, 150, 6e-2 },
-		{ QWEN_W_INT8, LONG, 8e-2 }, { QWEN_W_INT8, 150, 8e-2 },
-		{ QWEN_W_F32, 1, 1e-4 },     { QWEN_W_F16, 8, 1e-2 },
-		{ QWEN_W_INT8, 3, 8e-2 },
+		{ "f32", LONG, 1e-4 },	    { "f32", 150, 1e-4 },
+		{ "f32", 65, 1e-4 },	    { "bf16", 150, 6e-2 },
+		{ "int8", LONG, 8e-2 },	    { "int8", 150, 8e-2 },
+		{ "f32", 1, 1e-4 },	    { "f16", 8, 1e-2 },
+		{ "int8", 3, 8e-2 },	    { "f8", LONG, 0.5 },
+		{ "f8", 5, 0.5 },	    { "int4", 150, 1.5 },
+		{ "int4", 7, 1.5 },	    { "int4r", LONG, 1.5 },
+		{ "int4r", 3, 1.5 },	    { "f16,int8", 8, 8e-2 },
+		{ "int8,f8", 150, 0.5 },    { "int4r,f16", 5, 1.2 },
+		{ "f32,int4r", LONG, 1.2 }, { "f32,int4r", 9, 1.2 },
 	};
 	struct ref r = { 0 };
 	char dir[128], what[64];
@@ -137,9 +145,13 @@ static void test_long(void)
 	double *want = ref_logits(&r, ids, LONG);
 	struct qwen_model m = open_model(dir, false, 0);
 	for (size_t i = 0; i < ARRAY_SIZE(test); i++) {
+		struct qwen_kinds kinds;
+		struct err e = { 0 };
 		snprintf(what, sizeof(what), "%d tokens, %u at once, cache %s",
-			 LONG, test[i].chunk, qwen_weights_name(test[i].cache));
-		close_to(run_some(&m, test[i].cache, LONG, test[i].chunk, want),
+			 LONG, test[i].chunk, test[i].cache);
+		if (!qwen_kinds_parse(test[i].cache, &kinds, &e))
+			BUG("%s", e.msg);
+		close_to(run_some(&m, kinds, LONG, test[i].chunk, want),
 			 test[i].bound, what);
 	}
 	qwen_model_close(&m);
@@ -170,7 +182,9 @@ static void test_equals(struct qwen_model *m, struct qwen_state *s)
 #define BEHIND 9
 static void test_threads(enum qwen_weights w)
 {
-	struct qwen_shape shape = { 1, LONG + BEHIND, LONG, QWEN_W_F32, NULL, 0 };
+	struct qwen_shape shape = { 1,	  LONG + BEHIND,
+				    LONG, qwen_both(QWEN_W_F32),
+				    NULL, 0 };
 	struct qwen_token t[LONG];
 	struct threads *all = threads;
 	struct err e = { 0 };
@@ -180,7 +194,8 @@ static void test_threads(enum qwen_weights w)
 
 	snprintf(dir, sizeof(dir), "%s/f32", root);
 	for (uint32_t i = 0; i < LONG; i++)
-		t[i] = (struct qwen_token){ ids[i], 0, i + 1 == LONG, false };
+		t[i] = (struct qwen_token){ ids[i], 0, i + 1 == LONG, false,
+					    false };
 	for (unsigned n = 1; n <= 5; n++) {
 		threads = threads_new(n, &e);
 		struct qwen_model m = open_model(dir, true, w);
@@ -188,7 +203,8 @@ static void test_threads(enum qwen_weights w)
 		bool same = qwen_forward(s, t, LONG, &e);
 		for (uint32_t i = 0, at = LONG - 1; i <= BEHIND; i++, at = 0) {
 			const float *l = qwen_logits(s, at);
-			struct qwen_token one = { ids[i], 0, true, true };
+			struct qwen_token one = { ids[i], 0, true, true,
+						  false };
 			if (n == 1)
 				memcpy(first[i], l, sizeof(first[i]));
 			same &= !memcmp(l, first[i], sizeof(first[i]));
@@ -243,8 +259,8 @@ static void test_levels(void)
 		for (int w = 0; w <= QWEN_W_INT4; w++) {
 			static const double bound[] = { 1e-4, 1e-2, 8e-2, .15,
 							1.5 };
-			struct qwen_model m = open_model(dir, true,
-							 (enum qwen_weights)w);
+			struct qwen_model m =
+				open_model(dir, true, (enum qwen_weights)w);
 			m.kernels = *k;
 			snprintf(what, sizeof(what), "%s, %s, narrow and wide",
 				 (*k)->name,
@@ -339,8 +355,10 @@ static void test_quantize(void)
 	diag("seed %llu", (unsigned long long)seed);
 	for (int i = 0; i < ALL; i++) {
 		int g = i / QWEN_GROUP;
-		x[i] = g == 1 ? 0 : g == 2 ? (float)(i % 8) - 3.5f :
-			ldexpf((float)(int32_t)random_next(&seed), g - 71);
+		x[i] = g == 1 ? 0 :
+		       g == 2 ? (float)(i % 8) - 3.5f :
+				ldexpf((float)(int32_t)random_next(&seed),
+				       g - 71);
 	}
 	for (int k = 0; k < 16; k++) /* in each lane, one or several */
 		x[(8 + k) * QWEN_GROUP + 2 * k + k / 8] = odd[k % 4];
@@ -362,7 +380,9 @@ static void test_quantize(void)
  */
 static void test_batch(uint32_t step, double bound, const char *what)
 {
-	struct qwen_shape shape = { 2, 64, 2 * N, QWEN_W_F32, NULL, 0 };
+	struct qwen_shape shape = {
+		2, 64, 2 * N, qwen_both(QWEN_W_F32), NULL, 0
+	};
 	struct qwen_token t[2 * N];
 	struct err e = { 0 };
 	char dir[128];
@@ -373,12 +393,12 @@ static void test_batch(uint32_t step, double bound, const char *what)
 	struct qwen_state *both = qwen_state_new(&m, &shape, &e);
 	struct qwen_state *one = qwen_state_new(&m, &shape, &e);
 	for (uint32_t i = 0; i < N; i++) {
-		t[2 * i] = (struct qwen_token){ ids[i], 0, true, false };
+		t[2 * i] = (struct qwen_token){ ids[i], 0, true, false, false };
 		t[2 * i + 1] = (struct qwen_token){ ids[N - 1 - i], 1, i != 0,
-						    false };
+						    false, false };
 	}
 	for (uint32_t i = 0; i < N; i++) {
-		struct qwen_token x = { ids[N - 1 - i], 0, true, false };
+		struct qwen_token x = { ids[N - 1 - i], 0, true, false, false };
 		uint32_t at = i % step, n = N - i < step ? N - i : step;
 		if (at == 0)
 			qwen_forward(both, t + 2 * i, 2 * n, &e);
@@ -386,8 +406,10 @@ static void test_batch(uint32_t step, double bound, const char *what)
 		const float *a = qwen_logits(both, 2 * at + 1);
 		const float *b = qwen_logits(one, 0);
 		if (i == 0)
-			ok(!a && qwen_logits(both, 0), "%s: logits are there "
-			   "where they were wanted", what);
+			ok(!a && qwen_logits(both, 0),
+			   "%s: logits are there "
+			   "where they were wanted",
+			   what);
 		for (uint32_t k = 0; i && k < m.config.vocab; k++)
 			most = fmax(most, fabs((double)a[k] - b[k]));
 	}
@@ -421,8 +443,8 @@ static void test_stops(struct qwen_state *s)
 
 static void test_refuses(void)
 {
-	struct qwen_shape shape = { 1, 8, 16, QWEN_W_F32, &stop, 0 };
-	struct qwen_token t[17] = { { 0, 0, false, false } };
+	struct qwen_shape shape = { 1, 8, 16, qwen_both(QWEN_W_F32), &stop, 0 };
+	struct qwen_token t[17] = { { 0, 0, false, false, false } };
 	struct err e = { 0 };
 	char dir[128];
 
@@ -436,7 +458,7 @@ static void test_refuses(void)
 	ok(!qwen_forward(s, t, 17, &e), "too many tokens at once, too");
 	t[0].id = 512;
 	ok(!qwen_forward(s, t, 1, &e), "and an id beyond the vocabulary");
-	t[0] = (struct qwen_token){ 1, 1, false, false };
+	t[0] = (struct qwen_token){ 1, 1, false, false, false };
 	ok(!qwen_forward(s, t, 1, &e), "and a sequence that is not there");
 	t[0].sequence = 0;
 	ok(qwen_forward(s, t, 8, &e), "what fits is done");
@@ -451,7 +473,8 @@ static void test_refuses(void)
 	qwen_model_close(&m);
 	struct qwen_load how = { .stop = &stop };
 	stop = 1;
-	ok(!qwen_model_load(&m, dir, &how, threads, &e) && e.code == ERR_STOPPED,
+	ok(!qwen_model_load(&m, dir, &how, threads, &e) &&
+		   e.code == ERR_STOPPED,
 	   "loading ends at a signal");
 	has_str(e.msg, "0 of 2 layers", "and says where");
 	stop = 0;
@@ -487,8 +510,9 @@ static double run_tuned(const double *want)
 static void test_tuned(const char *db)
 {
 	struct ref r = { 0 };
-	struct cpu_tune_opts o = { .db = db, .threads = 3, .level = 2,
-				   .seconds = .05, .seed = 1 };
+	struct cpu_tune_opts o = {
+		.db = db, .threads = 3, .level = 2, .seconds = .05, .seed = 1
+	};
 	struct cpu_outcome out;
 	struct err e = { 0 };
 	char dir[128];
@@ -497,9 +521,10 @@ static void test_tuned(const char *db)
 	ref_open(&r, dir);
 	double *want = ref_logits(&r, ids, N);
 	struct qwen_model m = open_model(dir, false, 0);
-	struct cpu_problem p = { N, m.layer[0].down.rows,
-				 m.layer[0].down.cols, CPU_GEMM_F32, true,
-				 CPU_GEMM_F32 };
+	struct cpu_problem p = {
+		N,    m.layer[0].down.rows, m.layer[0].down.cols, CPU_GEMM_F32,
+		true, CPU_GEMM_F32
+	};
 	qwen_model_close(&m);
 	double before = run_tuned(want);
 	ok(cpu_tune(&o, &p, 1, &out, &e) && out.found, "a product is tuned");
@@ -509,7 +534,8 @@ static void test_tuned(const char *db)
 		ok(after != before, "which is what the engine does now");
 	FILE *f = fopen(db, "w");
 	fputs("no database, and longer than the header of one would have to be "
-	      "to be read as such: it is refused\n", f);
+	      "to be read as such: it is refused\n",
+	      f);
 	fclose(f);
 	ok(run_tuned(want) == before, "without it, as before");
 	unlink(db);

@@ -73,7 +73,8 @@ static void on_close(struct on *o)
 static double error_of(const struct qwen_model *m, uint32_t n, uint32_t chunk,
 		       const double *want)
 {
-	const struct qwen_shape shape = { 2, N + 8, N, QWEN_W_F32, NULL, 0 };
+	const struct qwen_shape shape = { .sequences = 2, .positions = N + 8,
+					  .max_tokens = N };
 	const uint32_t vocab = m->config.vocab;
 	struct qwen_token t[N];
 	struct err e = { 0 };
@@ -81,7 +82,7 @@ static double error_of(const struct qwen_model *m, uint32_t n, uint32_t chunk,
 	struct qwen_state *s = qwen_state_new(m, &shape, &e);
 
 	for (uint32_t i = 0; i < n; i++)
-		t[i] = (struct qwen_token){ ids[i], 1, true, false };
+		t[i] = (struct qwen_token){ ids[i], 1, true, false, false };
 	for (uint32_t at = 0; s && at < n; at += chunk) {
 		uint32_t some = at + chunk < n ? chunk : n - at;
 		if (!qwen_forward(s, t + at, some, &e))
@@ -213,7 +214,7 @@ static void test_ties(void)
 		ref_close(&r);
 	}
 	const char *dir = make("no numbers", QWEN_W_F32, 12, 3, true);
-	const struct qwen_shape shape = { 1, 8, 1, QWEN_W_F32, NULL, 0 };
+	const struct qwen_shape shape = { 1, 8, 1, qwen_both(QWEN_W_F32), NULL, 0 };
 	const struct qwen_token t = { .id = 3, .logits = true };
 	struct err e = { 0 };
 	change_router(dir, 1, make_broken);
@@ -285,7 +286,7 @@ static void test_team(void)
 /* A hash of the 24 best tokens behind the first of ids. */
 static uint64_t greedy(const struct qwen_model *m, uint32_t prompt)
 {
-	const struct qwen_shape shape = { 1, 64, N, QWEN_W_F32, NULL, 0 };
+	const struct qwen_shape shape = { 1, 64, N, qwen_both(QWEN_W_F32), NULL, 0 };
 	struct qwen_token t[N];
 	struct err e = { 0 };
 	uint64_t hash = 0;

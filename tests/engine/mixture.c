@@ -39,7 +39,8 @@ static struct qwen_model open_model(const char *dir, const struct qwen_load *how
 /* Logits of all tokens of `ids`, fed in pieces; the caller frees them. */
 static float *logits_of(const struct qwen_model *m, uint32_t chunk)
 {
-	const struct qwen_shape shape = { 2, N + 8, N, QWEN_W_F32, NULL, 0 };
+	const struct qwen_shape shape = { .sequences = 2, .positions = N + 8,
+					  .max_tokens = N };
 	const uint32_t vocab = m->config.vocab;
 	float *out = calloc((size_t)N * vocab, sizeof(*out));
 	struct qwen_token t[N];
@@ -47,7 +48,7 @@ static float *logits_of(const struct qwen_model *m, uint32_t chunk)
 	struct qwen_state *s = qwen_state_new(m, &shape, &e);
 
 	for (uint32_t i = 0; i < N; i++)
-		t[i] = (struct qwen_token){ ids[i], 1, true, false };
+		t[i] = (struct qwen_token){ ids[i], 1, true, false, false };
 	for (uint32_t at = 0; at < N; at += chunk) {
 		uint32_t n = at + chunk < N ? chunk : N - at;
 		if (!qwen_forward(s, t + at, n, &e))
@@ -248,12 +249,12 @@ static void test_alone(void)
 			first = got;
 		if (got != first)
 			free(got);
-		const struct qwen_shape shape = { 4, 8, 4, QWEN_W_F32, NULL, 0 };
+		const struct qwen_shape shape = { 4, 8, 4, qwen_both(QWEN_W_F32), NULL, 0 };
 		struct qwen_state *s = qwen_state_new(&m, &shape, &e);
 		struct qwen_token t[4];
 		float alone[512];
 		for (uint32_t i = 0; i < 4; i++)
-			t[i] = (struct qwen_token){ ids[i], i, true, false };
+			t[i] = (struct qwen_token){ ids[i], i, true, false, false };
 		qwen_forward(s, t + 2, 1, &e);
 		memcpy(alone, qwen_logits(s, 0), sizeof(alone));
 		qwen_state_free(s);

@@ -178,7 +178,7 @@ static bool write_texts(const struct qwen_model *m,
 			struct qwen_speculated *sum)
 {
 	const struct qwen_shape shape = { 1,	  PROMPT + AFTER + 1,
-					  PROMPT, QWEN_W_F32,
+					  PROMPT, qwen_both(QWEN_W_F32),
 					  NULL,	  0 };
 	struct qwen_sampling how = { .temperature = 1.5,
 				     .top_k = 6,

@@ -76,7 +76,7 @@ static struct qwen_proposer *proposer_new(const struct job *j, int by,
 					  const struct qwen_sampling *how)
 {
 	const struct qwen_shape shape = { 1,	      POSITIONS, PROMPT,
-					  QWEN_W_F16, NULL,	 0 };
+					  qwen_both(QWEN_W_F16), NULL,	 0 };
 	struct err e = { 0 };
 
 	return by == 0 ? qwen_lookup_new() :
@@ -142,7 +142,7 @@ static void test_same(const char *name, const struct qwen_model *m,
 		      const struct qwen_ids *corpus)
 {
 	const struct qwen_shape shape = { 1,	      POSITIONS, PROMPT,
-					  QWEN_W_F16, NULL,	 0 };
+					  qwen_both(QWEN_W_F16), NULL,	 0 };
 	const uint32_t wanted = getenv("T0_SLOW") ? 1000 : 50;
 	struct job j = { .m = m, .draft = draft, .corpus = corpus, .seed = 17 };
 	struct qwen_ids prompt = { 0 };

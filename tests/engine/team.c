@@ -95,7 +95,7 @@ static bool feed(const struct qwen_model *m, uint32_t chunk, float *out)
 		n = at + chunk < N ? chunk : N - at;
 		for (uint32_t i = 0; i < n; i++)
 			t[i] = (struct qwen_token){ ids[at + i], 1, true,
-						    true };
+						    true, false };
 		good = qwen_forward(s, t, n, &e);
 		for (uint32_t i = 0; good && i < n; i++) {
 			const float *v = qwen_logits(s, i);

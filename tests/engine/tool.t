@@ -82,6 +82,31 @@ exits 0 'eval of integers' "$q" eval -q -m "$m" -w int4 -f LICENSE --csv \
 	--activations int8
 has "$tmp/out" ',int8' 'says which bytes'
 
+# A head of 32 keys: their bits, and of integers a scale of 16 bits.
+while read -r cache bytes; do
+	exits 0 "info --cache $cache" "$q" info -m "$m" --cache "$cache" \
+		--context 100
+	has "$tmp/out" "$cache: $bytes bytes a token, $((bytes * 100)) for 100" \
+		'says what it needs'
+	exits 0 "eval with a cache of $cache" "$q" eval -q -m "$m" --ids 1,2,3 \
+		--cache "$cache" --csv
+	has "$tmp/out" "$((bytes * 3))" 'and what it took'
+done <<EOF
+f32 $((4 * 2 * 32 * 4))
+f16 $((4 * 2 * 32 * 2))
+f8 $((4 * 2 * 32))
+int8 $((4 * 2 * 34))
+int4 $((4 * 2 * 18))
+int4r $((4 * 2 * 18))
+f16,int4r $((4 * (64 + 18)))
+int8,f8 $((4 * (34 + 32)))
+EOF
+exits 2 'an unknown cache' "$q" info -m "$m" --cache q4_0
+has "$tmp/err" 'of keys and of values: int8,int4' 'says what there is'
+exits 2 'a cache that the gfx1100 has not' "$q" generate -q -m "$m" --ids 1 \
+	-n 1 --cache int4 --backend gpu --device soft
+has "$tmp/err" 'of keys and values alike' 'says what it has'
+
 exits 0 'bench' "$q" bench -q -m "$m" --db "$tmp/q.db" --prefill 16 \
 	--decode 4 --batch 1,2 --samples 6
 exits 0 'its run' "$T0_BUILD/t0-results" show last --db "$tmp/q.db"

@@ -55,7 +55,7 @@ static bool run_single(struct text *t, int type, int length)
 {
 	const uint32_t chunk = chunks[length];
 	const struct qwen_shape shape = {
-		1, MOST, MOST, caches[type], NULL, 0
+		1, MOST, MOST, qwen_both(caches[type]), NULL, 0
 	};
 	struct qwen_sampler sampler;
 	struct err e = { 0 };
@@ -148,7 +148,7 @@ static bool run_schedule(uint64_t seed, struct sum *sum)
 		.blocks = MOST / QWEN_BLOCK + 2 + draw_below(&seed, 20),
 		.chunk = chunks[length],
 		.budget = draw_below(&seed, 60),
-		.cache = caches[type],
+		.cache = qwen_both(caches[type]),
 	};
 	struct asked a[REQUESTS] = { 0 };
 	struct qwen_batch_counts c;
@@ -191,7 +191,7 @@ static bool run_schedule(uint64_t seed, struct sum *sum)
 
 static void test_refuses(void)
 {
-	const struct qwen_batch_shape shape = { 2, 64, 5, 16, 16, QWEN_W_F32 };
+	const struct qwen_batch_shape shape = { 2, 64, 5, 16, 16, qwen_both(QWEN_W_F32) };
 	const uint32_t ids[70] = { 0 }, high = model.config.vocab;
 	struct err e = { 0 };
 	struct qwen_batch *b = qwen_batch_new(&model, &shape, &e);

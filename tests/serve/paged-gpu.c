@@ -57,8 +57,7 @@ static bool same_pass(struct pair *p, bool wide)
 		while (some--)
 			t[n++] = (struct qwen_token){
 				(uint32_t)(random_next(&p->seed) % p->vocab), s,
-				true, false
-			};
+				true, false, false };
 	}
 	/* Few tokens of many sequences are not in tiles where it is paged. */
 	if (wide && n <= QWEN_FEW)
@@ -90,7 +89,8 @@ static bool same_fork(struct pair *p, const struct qwen_shape *shape)
 		qwen_state_truncate(p->dense, s, 0);
 	}
 	for (uint32_t i = 0; i < 20; i++) {
-		a[i] = (struct qwen_token){ i * 7 % p->vocab, 0, true, false };
+		a[i] = (struct qwen_token){ .id = i * 7 % p->vocab,
+					    .logits = true };
 		b[i] = a[i];
 		b[i].sequence = 1;
 	}
@@ -99,8 +99,8 @@ static bool same_fork(struct pair *p, const struct qwen_shape *shape)
 	       qwen_forward(p->dense, b, 20, &e);
 	qwen_pages_fork(p->pages, &p->table[1], &p->table[0]);
 	for (uint32_t i = 0; i < 9 && same; i++) {
-		struct qwen_token two[] = { { i, 0, true, false },
-					    { 9 - i, 1, true, false } };
+		struct qwen_token two[] = { { i, 0, true, false, false },
+					    { 9 - i, 1, true, false, false } };
 		same = extend_pair(p, 0, 1) && extend_pair(p, 1, 1) &&
 		       qwen_forward(p->paged, two, 2, &e) &&
 		       qwen_forward(p->dense, two, 2, &e);
@@ -125,7 +125,7 @@ static bool pair_open(struct pair *p, const struct qwen_model *m,
 	struct err e = { 0 };
 	bool good = true;
 
-	*p = (struct pair){ .seed = 5 + shape.cache, .vocab = m->config.vocab };
+	*p = (struct pair){ .seed = 5 + shape.cache.keys, .vocab = m->config.vocab };
 	p->dense = qwen_state_new(m, &shape, &e);
 	shape.blocks = BLOCKS;
 	p->paged = qwen_state_new(m, &shape, &e);
@@ -154,7 +154,7 @@ static void test_cache(const struct qwen_model *m, enum qwen_weights type,
 		       int passes)
 {
 	const struct qwen_shape shape = { SEQUENCES, POSITIONS, MOST,
-					  type,	     NULL,	0 };
+					  qwen_both(type),	     NULL,	0 };
 	const char *name = qwen_weights_name(type);
 	struct pair p;
 	bool same = pair_open(&p, m, shape);
@@ -185,7 +185,7 @@ static double differ_by(const struct pair *p, uint32_t i)
 static void test_long(const struct qwen_model *m)
 {
 	const struct qwen_shape shape = { SEQUENCES,   LONG, MOST,
-					  QWEN_W_BF16, NULL, 0 };
+					  qwen_both(QWEN_W_BF16), NULL, 0 };
 	struct qwen_token t[MOST] = { 0 };
 	struct pair p;
 	struct err e = { 0 };
@@ -196,7 +196,7 @@ static void test_long(const struct qwen_model *m)
 		uint32_t n = at < LONG - MOST ? MOST : 1;
 		for (uint32_t i = 0; i < n; i++)
 			t[i] = (struct qwen_token){ (at + i) * 7 % p.vocab, 1,
-						    i + 1 == n, false };
+						    i + 1 == n, false, false };
 		good = extend_pair(&p, 1, n) &&
 		       qwen_forward(p.dense, t, n, &e) &&
 		       qwen_forward(p.paged, t, n, &e);

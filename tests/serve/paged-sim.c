@@ -51,7 +51,7 @@ static void test_pass(const struct qwen_config *c, const struct cost_model *m,
 		ok(is <= BOUND * was || (q.tokens == 1 && q.positions < 256 &&
 					 is - was <= LOAD_S),
 		   "%s, cache of %s, %u x %u tokens of %u: %.3f of dense's %.2f us",
-		   kernels[i], qwen_weights_name(q.cache), q.sequences,
+		   kernels[i], qwen_weights_name(q.cache.keys), q.sequences,
 		   q.tokens, q.positions, is / was, was * 1e6);
 	}
 	ok(n >= 2, "%u kernels are compared; all of the pass: %.3f", n,
@@ -84,7 +84,7 @@ int main(void)
 			struct gpu_question q = passes[j];
 
 			q.weights = QWEN_W_BF16;
-			q.cache = caches[i];
+			q.cache = qwen_both(caches[i]);
 			test_pass(&c, &m, q);
 		}
 	return plan_done();

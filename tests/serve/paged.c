@@ -50,8 +50,7 @@ static bool same_pass(struct pair *p, bool wide)
 		while (some--)
 			t[n++] = (struct qwen_token){
 				(uint32_t)(random_next(&p->seed) % p->vocab), s,
-				true, false
-			};
+				true, false, false };
 	}
 	if (!qwen_forward(p->dense, t, n, &e) ||
 	    !qwen_forward(p->paged, t, n, &e)) {
@@ -80,7 +79,8 @@ static bool same_fork(struct pair *p, const struct qwen_shape *shape)
 		qwen_state_truncate(p->dense, s, 0);
 	}
 	for (uint32_t i = 0; i < 20; i++) {
-		a[i] = (struct qwen_token){ i * 7 % p->vocab, 0, true, false };
+		a[i] = (struct qwen_token){ .id = i * 7 % p->vocab,
+					    .logits = true };
 		b[i] = a[i];
 		b[i].sequence = 1;
 	}
@@ -89,8 +89,8 @@ static bool same_fork(struct pair *p, const struct qwen_shape *shape)
 	       qwen_forward(p->dense, b, 20, &e);
 	qwen_pages_fork(p->pages, &p->table[1], &p->table[0]);
 	for (uint32_t i = 0; i < 9 && same; i++) {
-		struct qwen_token two[] = { { i, 0, true, false },
-					    { 9 - i, 1, true, false } };
+		struct qwen_token two[] = { { i, 0, true, false, false },
+					    { 9 - i, 1, true, false, false } };
 		same = extend_pair(p, 0, 1) && extend_pair(p, 1, 1) &&
 		       qwen_forward(p->paged, two, 2, &e) &&
 		       qwen_forward(p->dense, two, 2, &e);
@@ -102,13 +102,20 @@ static bool same_fork(struct pair *p, const struct qwen_shape *shape)
 	return same && qwen_pages_left(p->pages) == shape->blocks - 3;
 }
 
-static void test_cache(const struct qwen_model *m, enum qwen_weights type)
+static const char *const types[] = { "f32",  "f16",   "bf16",	 "f8",
+				     "int8", "int4r", "int4,f16" };
+
+static void test_cache(const struct qwen_model *m, const char *type)
 {
-	struct qwen_shape shape = { SEQUENCES, POSITIONS, MOST, type, NULL, 0 };
-	struct pair p = { .seed = 5 + type, .vocab = m->config.vocab };
+	struct qwen_shape shape = { .sequences = SEQUENCES,
+				    .positions = POSITIONS,
+				    .max_tokens = MOST };
+	struct pair p = { .seed = 5 + strlen(type), .vocab = m->config.vocab };
 	struct err e = { 0 };
 	bool same = true;
 
+	if (!qwen_kinds_parse(type, &shape.cache, &e))
+		BUG("%s", e.msg);
 	p.dense = qwen_state_new(m, &shape, &e);
 	shape.blocks = BLOCKS;
 	p.paged = qwen_state_new(m, &shape, &e);
@@ -122,9 +129,9 @@ static void test_cache(const struct qwen_model *m, enum qwen_weights type)
 	for (int i = 0; i < 40 && same; i++)
 		same = same_pass(&p, i % 3 == 0);
 	ok(same, "%s, %s: paged logits are the dense ones to the bit",
-	   m->kernels->name, qwen_weights_name(type));
+	   m->kernels->name, type);
 	ok(same_fork(&p, &shape), "%s, %s: two go on from one text",
-	   m->kernels->name, qwen_weights_name(type));
+	   m->kernels->name, type);
 	for (uint32_t s = 0; s < SEQUENCES; s++)
 		qwen_pages_drop(p.pages, &p.table[s]);
 	qwen_pages_free(p.pages);
@@ -151,9 +158,8 @@ int main(void)
 		if (!ok(qwen_model_load(&m, dir, &load, threads, &e),
 			"%s: a model", (*k)->name))
 			break;
-		for (int type = 0; type <= QWEN_W_INT8; type++)
-			if (type != QWEN_W_INT4)
-				test_cache(&m, (enum qwen_weights)type);
+		for (size_t i = 0; i < ARRAY_SIZE(types); i++)
+			test_cache(&m, types[i]);
 		qwen_model_close(&m);
 	}
 	threads_free(threads);

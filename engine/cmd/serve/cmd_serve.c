@@ -264,7 +264,7 @@ static bool batch_open(struct server *s, struct err *e)
 {
 	struct qwen_cmd *c = s->c;
 	const struct qwen_config *m = &s->session.model.config;
-	struct qwen_batch_shape shape = { .cache = QWEN_W_F16 };
+	struct qwen_batch_shape shape = { .cache = qwen_both(QWEN_W_F16) };
 
 	if (c->context > m->max_positions)
 		c->context = m->max_positions;
@@ -274,7 +274,7 @@ static bool batch_open(struct server *s, struct err *e)
 	shape.blocks = c->blocks ? (uint32_t)c->blocks :
 				   shape.sequences *
 					   (shape.positions / QWEN_BLOCK + 2);
-	if (c->cache && !qwen_weights_parse(c->cache, &shape.cache, e))
+	if (c->cache && !qwen_kinds_parse(c->cache, &shape.cache, e))
 		return false;
 	s->batch = qwen_batch_new(&s->session.model, &shape, e);
 	if (s->batch)

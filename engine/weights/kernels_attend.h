@@ -1,0 +1,75 @@
+/*
+ * engine/weights/kernels_attend.h - what scores of floats and of integers share.
+ */
+#ifndef T0_ENGINE_KERNELS_ATTEND_H
+#define T0_ENGINE_KERNELS_ATTEND_H
+
+#include "engine/weights/kernels_simd.h"
+
+#define INLINE static inline __attribute__((always_inline))
+
+/* Heads together, at most. */
+#define HEADS 4
+
+/* Keys of INT8 or INT4. */
+void LEVEL(qwen_scores_int_)(const struct qwen_matrix *k, const float *q,
+			     uint32_t heads, float *s, size_t lds);
+
+/* Asks for what is read some rows later. */
+INLINE void fetch_rows(const uint8_t *p, size_t bytes)
+{
+	for (size_t i = 0; i < bytes; i += 64)
+		prefetch_line(p + i);
+}
+
+/* call(type, heads, ...) for as many heads at a time as there are left. */
+#define EACH_HEADS(heads, call, type, ...) \
+	for (uint32_t h = 0; h < (heads);) \
+		if ((heads) - h >= 4) { \
+			call(type, 4, h, __VA_ARGS__); \
+			h += 4; \
+		} else if ((heads) - h >= 2) { \
+			call(type, 2, h, __VA_ARGS__); \
+			h += 2; \
+		} else { \
+			call(type, 1, h, __VA_ARGS__); \
+			h++; \
+		}
+
+/* ---- lanes added up ---- */
+
+/*
+ * Which lane of two vectors comes to lane i where, of blocks of n lanes, every
+ * other one of both is wanted, the first of each pair; the second is n behind.
+ */
+#define FROM(i, n)  ((i) % (2 * (n)) < (n) ? (i) : LANES + (i) - (n))
+#define FROM4(i, n) FROM(i, n), FROM(i + 1, n), FROM(i + 2, n), FROM(i + 3, n)
+#if LANES == 16
+#define ALL(n)	    FROM4(0, n), FROM4(4, n), FROM4(8, n), FROM4(12, n)
+#define SUM_STEPS(do) do(8) do(4) do(2) do(1)
+#elif LANES == 8
+#define ALL(n)	    FROM4(0, n), FROM4(4, n)
+#define SUM_STEPS(do) do(4) do(2) do(1)
+#else
+#define ALL(n)	    FROM4(0, n)
+#define SUM_STEPS(do) do(2) do(1)
+#endif
+
+/* n vectors of sums from 2n: blocks of n lanes are added. */
+INLINE void sum_step(vf *s, int n, vi from)
+{
+#pragma GCC unroll 8
+	for (int i = 0; i < n; i++)
+		s[i] = permute_two(s[i], s[i + n], from) +
+		       permute_two(s[i], s[i + n], from + n);
+}
+
+/* Lane i becomes the sum of the lanes of s[i], by halves, as sum_lanes(). */
+INLINE vf sum_all(vf s[LANES])
+{
+#define SUM_STEP(n) sum_step(s, n, (vi){ ALL(n) });
+	SUM_STEPS(SUM_STEP)
+	return s[0];
+}
+
+#endif
