@@ -107,7 +107,57 @@ struct val unsigned_bytes(struct val x)
 	return dsl_join(DSL_AT, out, HEAD_PIECE);
 }
 
+/*
+ * Two bytes of E4M3 in the upper halves of their 16 bits are f16 there, but for
+ * 8 of the exponent, once the exponent has its fifth bit; that is set where the
+ * byte is no number.
+ */
+static struct val f8_pair(struct val u, struct val none)
+{
+	struct val size = AND(SHR(u, 1), 0x3f803f80);
+
+	return BITS(DSL_F16, OR(OR(size, none), AND(u, 0x80008000)));
+}
+
+struct val f8_halves(struct val x)
+{
+	struct val words = BITS(DSL_U32, x), out[HEAD_PIECE];
+
+	for (uint32_t j = 0; j < HEAD_PIECE; j += 4) {
+		struct val w = ELEM(words, j / 4);
+		/* The highest bit of a byte that is 127 but for its sign. */
+		struct val none = AND(ADD(AND(w, 0x7f7f7f7f), 0x01010101),
+				      0x80808080);
+		struct val even = f8_pair(SHL(AND(w, 0x00ff00ff), 8),
+					  SHL(AND(none, 0x00800080), 7));
+		struct val odd = f8_pair(AND(w, 0xff00ff00),
+					 AND(SHR(none, 1), 0x40004000));
+		for (uint32_t i = 0; i < 2; i++) {
+			out[j + 2 * i] = ELEM(even, i);
+			out[j + 2 * i + 1] = ELEM(odd, i);
+		}
+	}
+	return dsl_join(DSL_AT, out, HEAD_PIECE);
+}
+
 /* ----------------------------------------------------------- writing ---- */
+
+/* As engine/weights/kernels_cache_simd.c. */
+struct val f8_code(struct val x)
+{
+	const double round = 12582912.0; /* 1.5 * 2^23: adding it rounds */
+	struct val bits = BITS(DSL_I32, x), whole = AND(bits, 0x7fffffff);
+	struct val size = MIN(BITS(DSL_F32, whole), 448.0);
+	struct val u = BITS(DSL_I32, size);
+	struct val code = SUB(SHR(ADD(ADD(u, 0x7ffff), AND(SHR(u, 20), 1)), 20),
+			      120 << 3);
+	struct val small = SUB(BITS(DSL_I32, FMA(size, 512.0, round)),
+			       0x4b400000);
+
+	code = SELECT(LT(u, 121 << 23), small, code);
+	code = SELECT(GE(whole, 0x7f800000), 127, code);
+	return OR(code, AND(SHR(bits, 24), 0x80));
+}
 
 struct val cache_scales(struct val p, struct val head)
 {
@@ -142,6 +192,10 @@ struct val quantize(const struct quant *q, struct val x)
 void cache_put(struct dsl *k, struct val p, struct val head, struct val i,
 	       struct val x)
 {
+	if (p.elem == DSL_U8) {
+		STORE(p, i, CAST(DSL_U8, f8_code(x)));
+		return;
+	}
 	if (p.elem != DSL_I8) {
 		store_f32(p, i, x);
 		return;

@@ -105,6 +105,8 @@ static struct part part_load(const struct decode *d, const struct cached *c,
 						  *c;
 	struct val x = cached_load(&page, at->base, at->number, &piece, in);
 
+	if (c->at.elem == DSL_U8) /* in F8_UNITs */
+		x = f8_halves(x);
 	if (!cached_is_scaled(c))
 		return (struct part){ .x = CAST(DSL_F32, x) };
 	return (struct part){ unsigned_bytes(x),
@@ -225,6 +227,8 @@ static struct meeting publish_waves(struct decode *d)
 	for (uint32_t r = 0; r < ratio; r++) {
 		if (cached_is_scaled(&d->vc))
 			SET(d->acc[r], FMA(d->weight[r], -OFFSET, d->acc[r]));
+		if (d->s->cache == DSL_U8)
+			SET(d->acc[r], MUL(GET(d->acc[r]), F8_UNIT));
 		merge_wave(d, r);
 	}
 	IF (k, LT(LANE(k), d->team)) {
@@ -404,6 +408,8 @@ void build_attn_decode(struct dsl *k, const struct kernel_shape *s)
 	struct val part = GROUP_ID(k, 0), end = LOAD(length, token);
 	struct val from = split ? MIN(MUL(part, chunk), end) : zero;
 
+	if (s->cache == DSL_U8)
+		scale = MUL(scale, F8_UNIT);
 	d.kc = cached_head(&c, kc, sq, kv, s->head);
 	d.vc = cached_head(&c, vc, sq, kv, s->head);
 	load_queries(&d,

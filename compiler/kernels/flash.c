@@ -11,7 +11,7 @@
  *
  * A cache of i8 becomes f16 on its way into LDS, once for all queries of the
  * group: that is three instructions an element there, while scales of 32
- * elements would split each product in four.
+ * elements would split each product in four.  So does one of E4M3.
  */
 #include <float.h>
 
@@ -105,6 +105,8 @@ static struct raw page_load(const struct flash *f, const struct cached *c,
 /* The same in the type of products. */
 static struct val raw_value(const struct flash *f, const struct raw *r)
 {
+	if (f->s->cache == DSL_U8)
+		return MUL(f8_halves(r->x), F8_UNIT);
 	if (!r->scale.k)
 		return r->x;
 	return CAST(f->type, FMA(unsigned_bytes(r->x), r->scale,
@@ -117,7 +119,8 @@ static void raw_hide(const struct flash *f, struct raw *r, struct val in)
 	if (r->scale.k)
 		r->scale = SELECT(in, r->scale, 0.0);
 	else /* two elements at a time */
-		r->x = BITS(f->type, SELECT(in, BITS(DSL_U32, r->x), 0));
+		r->x = BITS(f->s->cache,
+			    SELECT(in, BITS(DSL_U32, r->x), 0));
 }
 
 /* Keys of one block, as they lie in the cache. */
@@ -346,8 +349,8 @@ static void flash_begin(struct flash *f, struct dsl *k,
 	*f = (struct flash){ .k = k, .s = s, .tiles = tiles,
 			     .wide = tiles * TILE, .q_lds = tiles > 8,
 			     .keys = tiles > 8 ? 16 : 32,
-			     .type = s->cache == DSL_I8 ? DSL_F16 :
-							  s->cache };
+			     .type = s->cache == DSL_I8 || s->cache == DSL_U8 ?
+					     DSL_F16 : s->cache };
 	f->k_pitch = f->q_pitch = f->wide + PIECE;
 	f->v_pitch = f->keys + PIECE;
 	f->kt = LDS(k, f->type, f->keys * f->k_pitch, "keys");

@@ -177,10 +177,12 @@ static void head_keep(const struct pairs *p, struct val at,
 		head_quantize(p, at, y);
 		return;
 	}
-	for (uint32_t j = 0; j < p->parts; j++) {
-		pair_store(p, at, j, 0, CAST(type, y->x[0][j]));
-		pair_store(p, at, j, p->half, CAST(type, y->x[1][j]));
-	}
+	for (uint32_t j = 0; j < p->parts; j++)
+		for (uint32_t h = 0; h < 2; h++)
+			pair_store(p, at, j, h * p->half,
+				   CAST(type, type == DSL_U8 ?
+						      f8_code(y->x[h][j]) :
+						      y->x[h][j]));
 }
 
 /* What turns a head: rows of tables for one position. */

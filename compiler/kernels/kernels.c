@@ -77,9 +77,9 @@ bool kernel_shape_check(const struct kernel_entry *k, struct kernel_shape *s,
 			       "f32, f16 or bf16%s", k->name,
 			       !is_float(s->type) ? s->type : s->to,
 			       k->uses & KERNEL_BYTES ? ", or i8 to i8" : "");
-	if (!is_float(s->cache) && s->cache != DSL_I8)
+	if (!is_float(s->cache) && s->cache != DSL_I8 && s->cache != DSL_U8)
 		return err_set(e, ERR_USAGE, "%s: a cache of type %d; wanted "
-			       "f32, f16, bf16 or i8", k->name, s->cache);
+			       "f32, f16, bf16, i8 or u8", k->name, s->cache);
 	if (s->cache == DSL_I8 && s->head % KERNEL_CACHE_GROUP)
 		return err_set(e, ERR_USAGE, "%s: heads of %u elements in a "
 			       "cache of i8; wanted a multiple of %d", k->name,

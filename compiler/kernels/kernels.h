@@ -40,6 +40,9 @@
  * KERNEL_CACHE_GROUP.  A scale is the largest of its group's sizes / 127, and
  * bytes are rounded to nearest even; what is infinite or NaN makes its group
  * NaN.
+ *
+ * In a cache of U8 an element is a byte of E4M3, and there are no scales: what
+ * is larger than 448 becomes that, what is infinite NaN.
  */
 #ifndef T0_COMPILER_KERNELS_H
 #define T0_COMPILER_KERNELS_H
@@ -54,7 +57,7 @@ struct kernel_shape {
 	enum dsl_type to;     /* convert: of the results */
 	enum dsl_type weights; /* stream: or I8, or U8 for pairs of 4 bits */
 	uint32_t group;	      /* work-items per group */
-	enum dsl_type cache;  /* of keys and values in the cache; I8, too */
+	enum dsl_type cache;  /* of keys and values in the cache; I8, U8, too */
 	uint32_t head;	      /* elements of a head: 1 to 256, 0: 128 */
 	/*
 	 * gemv, kv_gather: rows are whole multiples of 16 bytes, and begin so.

@@ -139,6 +139,11 @@ static inline bool cached_is_scaled(const struct cached *c)
 
 /* HEAD_PIECE elements of i8 as f32, each 128 more. */
 struct val unsigned_bytes(struct val x);
+/* HEAD_PIECE bytes of E4M3 as f16, each divided by F8_UNIT. */
+#define F8_UNIT 256.0
+struct val f8_halves(struct val x);
+/* The byte of x, in i32. */
+struct val f8_code(struct val x);
 
 /*
  * The largest of abs(x) of a group in bits, which keep NaN on top; `top` is 0

@@ -18,6 +18,11 @@ enum dsl_type gpu_type(enum qwen_weights w)
 	return type[w];
 }
 
+enum dsl_type gpu_cache_type(enum qwen_weights w)
+{
+	return w == QWEN_W_F8 ? DSL_U8 : gpu_type(w);
+}
+
 /* ---- weights ---- */
 
 /* Device memory that is filled from its start on. */

@@ -54,6 +54,7 @@ struct gpu {
 
 /* The library's name for it; F32, F16, BF16, I8, or U8 for INT4. */
 enum dsl_type gpu_type(enum qwen_weights w);
+enum dsl_type gpu_cache_type(enum qwen_weights w); /* of keys and values */
 /* Of a matrix without its scales. */
 size_t gpu_weight_bytes(const struct qwen_matrix *w);
 /* The first `open` of how->devices devices; end with qwen_gpu.close(). */

@@ -31,17 +31,15 @@ static bool alloc_memory(struct gpu_state *s, enum kfd_domain domain,
 
 static bool cache_new(struct gpu_state *s, struct err *e)
 {
-	static const uint8_t size[QWEN_WEIGHTS] = {
-		[QWEN_W_F32] = 4, [QWEN_W_F16] = 2, [QWEN_W_BF16] = 2,
-		[QWEN_W_INT8] = 1,
-	};
+	const enum qwen_weights w = s->shape.cache.keys;
 	const struct qwen_config *c = &s->g->m->config;
 	size_t positions = s->pages ? (size_t)s->shape.blocks * QWEN_BLOCK :
 				      (size_t)s->shape.sequences *
 					      s->shape.positions;
 	size_t all;
 
-	s->element = size[s->shape.cache.keys];
+	s->element = w == QWEN_W_F32			 ? 4 :
+		     w == QWEN_W_INT8 || w == QWEN_W_F8 ? 1 : 2;
 	s->layer_bytes = positions * c->kv_heads * s->vector * s->element;
 	all = c->layers * s->layer_bytes;
 	return alloc_memory(s, KFD_VRAM_PRIVATE, "keys", all, &s->key, e) &&
@@ -168,7 +166,7 @@ static bool kernels_find(struct gpu_state *s, struct err *e)
 {
 	const struct qwen_config *c = &s->g->m->config;
 	const struct kernel_shape heads = {
-		.type = DSL_F32, .cache = gpu_type(s->shape.cache.keys),
+		.type = DSL_F32, .cache = gpu_cache_type(s->shape.cache.keys),
 		.head = c->head_dim, .ratio = s->ratio, .paged = s->pages,
 	}, plain = { .type = DSL_F32 }, wide = { .type = DSL_F32,
 						 .group = 1024 };
@@ -513,12 +511,12 @@ static bool cache_check(struct qwen_kinds kinds, uint32_t head, struct err *e)
 	const enum qwen_weights w = kinds.keys;
 	char text[QWEN_KINDS_TEXT];
 
-	if (kinds.values == w && w < QWEN_W_INT4 &&
+	if (kinds.values == w && (w < QWEN_W_INT4 || w == QWEN_W_F8) &&
 	    (w != QWEN_W_INT8 || head % QWEN_GROUP == 0))
 		return true;
 	return err_set(e, ERR_UNSUPPORTED, "a cache of %s for heads of %u; the "
-		       "gfx1100 backend has f32, f16 and bf16, and int8 for "
-		       "heads that are multiples of %d, of keys and values "
+		       "gfx1100 backend has f32, f16, bf16 and f8, and int8 "
+		       "for heads that are multiples of %d, of keys and values "
 		       "alike", qwen_kinds_print(kinds, text), head,
 		       QWEN_GROUP);
 }
@@ -536,7 +534,7 @@ struct gpu_state *gpu_state_make(struct gpu *g, const struct qwen_shape *shape,
 	s->g = g;
 	s->shape = *shape;
 	s->ratio = ratio_of(&m->config);
-	s->vector = kernel_cache_row(gpu_type(shape->cache.keys),
+	s->vector = kernel_cache_row(gpu_cache_type(shape->cache.keys),
 				     m->config.head_dim);
 	s->splits = (shape->positions + SPLIT_KEYS - 1) / SPLIT_KEYS;
 	if (shape->blocks)

@@ -113,7 +113,7 @@ static uint32_t few_of(const struct gpu_state *s)
 
 bool gpu_tile_kernels(struct gpu_state *s, enum qwen_weights w, struct err *e)
 {
-	const enum dsl_type cache = gpu_type(s->shape.cache.keys);
+	const enum dsl_type cache = gpu_cache_type(s->shape.cache.keys);
 	const struct kernel_shape narrow = { .type = DSL_F32,
 					     .to = input_of(w) },
 		heads = { .type = DSL_F32, .cache = cache,

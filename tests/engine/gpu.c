@@ -186,6 +186,9 @@ static void test_caches(const char *dir)
 			 "in chunks of 4");
 		close_to(run(&o.m, QWEN_W_INT8, 1, want), 8e-2,
 			 "token by token");
+		close_to(run(&o.m, QWEN_W_F8, N, want), 0.5,
+			 "cache of f8, one pass");
+		close_to(run(&o.m, QWEN_W_F8, 1, want), 0.5, "token by token");
 	}
 	on_close(&o, "caches");
 	free(want);
@@ -240,9 +243,9 @@ static void test_long(const char *dir, enum qwen_weights cache, double bound)
 }
 
 /*
- * Two sequences, interleaved, then a cut: as each alone on the CPU.  With int8
+ * Two sequences, interleaved, then a cut: as each alone on the CPU.  With bytes
  * the last bit of a sum may decide to which side a key's element is rounded,
- * and the CPU alone rounds queries to 8 bits.
+ * and with int8 the CPU alone rounds queries to 8 bits.
  */
 static void test_batch(const char *dir, enum qwen_weights cache, double bound)
 {
@@ -473,8 +476,10 @@ int main(void)
 	test_stored(untied);
 	test_long(dir, QWEN_W_F32, 1e-4);
 	test_long(dir, QWEN_W_INT8, 8e-2);
+	test_long(dir, QWEN_W_F8, 0.5);
 	test_batch(dir, QWEN_W_F32, 1e-4);
 	test_batch(dir, QWEN_W_INT8, 1e-2);
+	test_batch(dir, QWEN_W_F8, 0.1);
 	test_greedy(dir, QWEN_W_F32);
 	test_greedy(dir, QWEN_W_F16);
 	test_greedy_tiles(dir);

@@ -220,6 +220,9 @@ static void test_attentions(void)
 		{ .head = 32, .ratio = 1, .type = DSL_F32, .cache = DSL_I8 },
 		{ .head = 96, .ratio = 3, .type = DSL_F16, .cache = DSL_I8 },
 		{ .head = 256, .ratio = 8, .type = DSL_F32, .cache = DSL_I8 },
+		{ .head = 128, .ratio = 2, .type = DSL_F32, .cache = DSL_U8 },
+		{ .head = 33, .ratio = 3, .type = DSL_F32, .cache = DSL_U8 },
+		{ .head = 64, .ratio = 4, .type = DSL_BF16, .cache = DSL_U8 },
 	};
 
 	for (size_t i = 0; i < 2 * ARRAY_SIZE(shape); i++) {
@@ -376,11 +379,17 @@ struct store {
 static void store_new(struct store *o, enum ssa_kind kind, enum ssa_kind cache,
 		      uint32_t n, uint32_t tokens)
 {
+	/* What E4M3 has no number for, ties, and what is next to nothing. */
+	static const double odd[] = { NAN, INFINITY, -INFINITY, 500, -6e4,
+				      1.0625, -1.1875, 0x1p-10, 0x1.8p-10 };
+
 	o->s = (struct attn_shape){ tokens, HEADS, KV, n, 3, POSITIONS,
 				    tokens % 2, false };
 	o->c = cache_new(cache, &o->s);
 	o->k = arr_random(kind, (size_t)tokens * KV * n, 2, &seed);
 	o->v = arr_random(kind, (size_t)tokens * KV * n, 2, &seed);
+	for (size_t i = 0; cache == ARR_F8 && tokens && i < ARRAY_SIZE(odd); i++)
+		arr_set(&o->v, i, odd[i]);
 	for (uint32_t t = 0; t < tokens; t++) {
 		o->slots[t] = t % 3;
 		o->positions[t] = (t * 7 + 5) % POSITIONS;
@@ -487,6 +496,9 @@ static const struct kernel_shape store_shape[] = {
 	{ .head = 160, .type = DSL_F32, .cache = DSL_I8 },
 	{ .head = 256, .type = DSL_F32, .cache = DSL_I8 },
 	{ .head = 224, .type = DSL_F32, .cache = DSL_I8 },
+	{ .head = 128, .type = DSL_F32, .cache = DSL_U8 },
+	{ .head = 64, .type = DSL_BF16, .cache = DSL_U8 },
+	{ .head = 66, .type = DSL_F16, .cache = DSL_U8 },
 };
 
 static void test_norm_rope(void)

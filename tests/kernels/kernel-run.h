@@ -11,6 +11,32 @@
 #include "compiler/ssa/ssa.h"
 #include "tests/compiler/cc-run.h"
 
+/* Bytes of E4M3, which are no type of the compiler's: of arrays alone. */
+#define ARR_F8 ((enum ssa_kind)100)
+
+/* 1.m 2^(e - 7), or 0.m 2^-6; 127 is no number. */
+static inline double f8_value(unsigned code)
+{
+	int e = code >> 3 & 15, m = code & 7;
+	double v = e ? ldexp(1 + m / 8.0, e - 7) : ldexp(m / 8.0, -6);
+
+	return (code & 127) == 127 ? NAN : code & 128 ? -v : v;
+}
+
+/* The nearest, of two the even one; what is infinite is no number. */
+static inline uint8_t f8_nearest(double x)
+{
+	unsigned sign = signbit(x) ? 128 : 0, best = 0;
+
+	for (unsigned i = 1; i < 127; i++) {
+		double d = fabs(fabs(x) - f8_value(i)) -
+			   fabs(fabs(x) - f8_value(best));
+		if (d < 0 || (d == 0 && i % 2 == 0))
+			best = i;
+	}
+	return (uint8_t)(sign | (isfinite(x) ? best : 127));
+}
+
 /* An array as it lies in memory. */
 struct arr {
 	enum ssa_kind kind;
@@ -20,7 +46,7 @@ struct arr {
 
 static inline uint32_t arr_bytes(const struct arr *a)
 {
-	return ssa_type_bytes(ssa_type(a->kind, 1));
+	return a->kind == ARR_F8 ? 1 : ssa_type_bytes(ssa_type(a->kind, 1));
 }
 
 static inline double arr_get(const struct arr *a, size_t i)
@@ -33,6 +59,8 @@ static inline double arr_get(const struct arr *a, size_t i)
 		return (int32_t)bits;
 	if (a->kind == SSA_I8)
 		return (int8_t)bits;
+	if (a->kind == ARR_F8)
+		return f8_value((unsigned)bits);
 	return ssa_bits_to_f64(a->kind, bits);
 }
 
@@ -41,6 +69,7 @@ static inline void arr_set(struct arr *a, size_t i, double v)
 	uint32_t size = arr_bytes(a);
 	uint64_t bits = a->kind == SSA_I32 || a->kind == SSA_I8 ?
 				(uint64_t)(int64_t)v :
+			a->kind == ARR_F8 ? f8_nearest(v) :
 				ssa_f64_to_bits(a->kind, v);
 
 	memcpy(a->bits + i * size, &bits, size);
@@ -84,13 +113,16 @@ static inline void call_arr(struct ssa_call *c, const struct arr *a)
 
 static inline double ulp_of(enum ssa_kind kind)
 {
-	return kind == SSA_F32 ? 0x1p-23 : kind == SSA_F16 ? 0x1p-10 : 0x1p-7;
+	return kind == SSA_F32 ? 0x1p-23 :
+	       kind == SSA_F16 ? 0x1p-10 :
+	       kind == ARR_F8  ? 0x1p-3 :
+				 0x1p-7;
 }
 
 /* Smallest step of a type: results below it round to a multiple. */
 static inline double step_of(enum ssa_kind kind)
 {
-	return kind == SSA_F16 ? 0x1p-24 : 0x1p-126;
+	return kind == SSA_F16 ? 0x1p-24 : kind == ARR_F8 ? 0x1p-9 : 0x1p-126;
 }
 
 static inline bool close_enough(double got, double want, double tol)
@@ -204,7 +236,8 @@ static inline bool lib_run(struct cc_dev *d, struct lib *l,
 static inline enum ssa_kind kind_of(enum dsl_type t)
 {
 	return t == DSL_F16 ? SSA_F16 : t == DSL_BF16 ? SSA_BF16 :
-	       t == DSL_I8  ? SSA_I8  : SSA_F32;
+	       t == DSL_I8  ? SSA_I8  :
+	       t == DSL_U8  ? ARR_F8  : SSA_F32;
 }
 
 #endif

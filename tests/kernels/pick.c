@@ -291,7 +291,7 @@ static void test_refused(void)
 		{ "attention", "33 elements", { .head = 33, .cache = DSL_I8 } },
 		{ "kv_store", "multiple of 32", { .head = 72,
 						  .cache = DSL_I8 } },
-		{ "attn_split", "f32, f16, bf16 or i8", { .cache = DSL_U8 } },
+		{ "attn_split", "f32, f16, bf16, i8 or u8", { .cache = DSL_I32 } },
 		{ "kv_gather", "or i8 to i8", { .type = DSL_I8,
 						.to = DSL_F16 } },
 		{ "rms_norm", "f32, f16 or bf16", { .type = DSL_I8 } },

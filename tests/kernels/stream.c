@@ -199,8 +199,10 @@ static void heads_new(struct heads *h, enum dsl_type weights,
 	h->q_want = calloc(h->q.n, sizeof(*h->q_want));
 	h->key_want = calloc(kept, sizeof(*h->key_want));
 	h->value_want = calloc(kept, sizeof(*h->value_want));
+	const double stale = cache == ARR_F8 ? f8_value(f8_nearest(STALE)) :
+					       STALE;
 	for (size_t i = 0; i < kept; i++)
-		h->key_want[i].v = h->value_want[i].v = STALE;
+		h->key_want[i].v = h->value_want[i].v = stale;
 }
 
 static void heads_free(struct heads *h)
@@ -395,8 +397,7 @@ int main(void)
 		test_norm("stream_norm", k, false);
 		test_norm("stream_swiglu", k, true);
 		test_heads(k, cache[k % 3]);
-		if (k % 2 == 0)
-			test_heads(k, DSL_I8);
+		test_heads(k, k % 2 ? DSL_U8 : DSL_I8);
 		test_embed(k);
 	}
 	for (size_t k = 0; k < ARRAY_SIZE(kinds); k++) {

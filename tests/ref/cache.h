@@ -1,6 +1,6 @@
 /*
  * cache-ref - vectors of a cache as compiler/kernels/kernels.h has them, of
- * floats or of i8, which are made here in the plainest way.
+ * floats, of E4M3 or of i8, which are made here in the plainest way.
  */
 #ifndef T0_TESTS_CACHE_REF_H
 #define T0_TESTS_CACHE_REF_H
@@ -97,6 +97,11 @@ static inline void vector_want(enum ssa_kind kind, const double *x,
 	float d = 0;
 
 	for (uint32_t i = 0; i < head; i++) {
+		if (kind == ARR_F8) {
+			want[i] = f8_value(f8_nearest(x[i]));
+			tol[i] = 0;
+			continue;
+		}
 		if (kind != SSA_I8) {
 			want[i] = x[i];
 			tol[i] = .501 * ulp_of(kind) * fabs(x[i]) +

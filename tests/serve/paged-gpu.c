@@ -153,12 +153,15 @@ static void pair_close(struct pair *p)
 static void test_cache(const struct qwen_model *m, enum qwen_weights type,
 		       int passes)
 {
-	const struct qwen_shape shape = { SEQUENCES, POSITIONS, MOST,
-					  qwen_both(type),	     NULL,	0 };
-	const char *name = qwen_weights_name(type);
+	const struct qwen_shape shape = { .sequences = SEQUENCES,
+					  .positions = POSITIONS,
+					  .max_tokens = MOST,
+					  .cache = qwen_both(type) };
+	char name[QWEN_KINDS_TEXT];
 	struct pair p;
 	bool same = pair_open(&p, m, shape);
 
+	qwen_kinds_print(shape.cache, name);
 	for (int i = 0; i < passes && same; i++)
 		same = same_pass(&p, i % 3 == 0);
 	ok(same, "%s: paged logits are the dense ones to the bit", name);
@@ -228,8 +231,8 @@ static void test_model(enum qwen_weights weights, bool watched, int passes)
 		watched ? ", checked" : ""))
 		diag("%s", e.msg);
 	for (int type = 0; type <= QWEN_W_INT8; type++)
-		if (type != QWEN_W_INT4)
-			test_cache(&m, (enum qwen_weights)type, passes);
+		test_cache(&m, (enum qwen_weights)type, passes);
+	test_cache(&m, QWEN_W_F8, passes);
 	if (!watched)
 		test_long(&m);
 	if (watched)

@@ -33,6 +33,7 @@ static void test_pass(const struct qwen_config *c, const struct cost_model *m,
 		      struct gpu_question q)
 {
 	struct gpu_forecast dense = { 0 }, paged = { 0 };
+	char cache[QWEN_KINDS_TEXT];
 	struct err e = { 0 };
 	uint32_t n = 0;
 
@@ -51,7 +52,7 @@ static void test_pass(const struct qwen_config *c, const struct cost_model *m,
 		ok(is <= BOUND * was || (q.tokens == 1 && q.positions < 256 &&
 					 is - was <= LOAD_S),
 		   "%s, cache of %s, %u x %u tokens of %u: %.3f of dense's %.2f us",
-		   kernels[i], qwen_weights_name(q.cache.keys), q.sequences,
+		   kernels[i], qwen_kinds_print(q.cache, cache), q.sequences,
 		   q.tokens, q.positions, is / was, was * 1e6);
 	}
 	ok(n >= 2, "%u kernels are compared; all of the pass: %.3f", n,
@@ -63,7 +64,8 @@ static void test_pass(const struct qwen_config *c, const struct cost_model *m,
 int main(void)
 {
 	static const enum qwen_weights caches[] = { QWEN_W_F16, QWEN_W_BF16,
-						    QWEN_W_INT8, QWEN_W_F32 };
+						    QWEN_W_INT8, QWEN_W_F32,
+						    QWEN_W_F8 };
 	static const struct gpu_question passes[] = {
 		{ .sequences = 1, .tokens = 1, .positions = 200 },
 		{ .sequences = 1, .tokens = 1, .positions = 4096 },
