@@ -34,7 +34,7 @@ struct qwen_cmd {
 	bool fresh;	 /* a process for each sample */
 	const char *one; /* this is such a process, for this phase */
 	/* quantize */
-	const char *to;
+	const char *to, *calibrate;
 	bool frontier;
 	/* embed, rerank */
 	struct cli_list queries;

@@ -139,8 +139,8 @@ static bool look_at(struct frontier *f, struct point *p, struct err *e)
 	bool ok = format_open(f, p, &as, &b, e);
 	if (ok) {
 		p->bytes = b.model.token_bytes;
-		ok = qwen_quality(&f->a.model, &b.model, f->ids.v,
-				  (uint32_t)f->ids.n, f->c->stop, &p->q, e) &&
+		ok = qwen_quality_of(f->c, &f->a.model, &b.model, &f->ids,
+				     &p->q, e) &&
 		     measure_speed(f, &as, p, e) && simulate_decode(f, p, e);
 		qwen_session_close(&b);
 	}
@@ -208,7 +208,7 @@ static bool print_all(const struct frontier *f, struct err *e)
 
 	table_init(&t, "weights,~bytes_per_token,unit,#mean_kl,#same_best,"
 		       "#perplexity,#tokens_per_s,#lo,#hi,#gfx1100_simulated,"
-		       "frontier");
+		       "frontier,#kl_lo,#kl_hi");
 	for (size_t i = 0; i < f->n; i++) {
 		const struct point *p = &f->v[i];
 		table_row(&t);
@@ -226,6 +226,8 @@ static bool print_all(const struct frontier *f, struct err *e)
 		if (isfinite(p->simulated))
 			table_cell(&t, 9, "%.1f", p->simulated);
 		table_cell(&t, 10, "%s", p->best ? "yes" : "");
+		table_cell(&t, 11, "%.4g", p->q.kl - p->q.kl_off);
+		table_cell(&t, 12, "%.4g", p->q.kl + p->q.kl_off);
 	}
 	bool ok = cmd_table(&f->c->cmd, &t, e);
 	table_fini(&t);

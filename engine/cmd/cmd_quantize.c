@@ -23,10 +23,13 @@ static bool write_quantized(const struct qwen_cmd *c, enum qwen_weights to,
 	struct qwen_cmd as = *c;
 	struct qwen_session s;
 
-	as.weights = qwen_weights_name(to);
-	if (!qwen_session_open(&s, &as, QWEN_WORDS_NO, e))
+	if (!c->calibrate)
+		as.weights = qwen_weights_name(to);
+	if (!qwen_session_open(&s, &as,
+			       c->calibrate ? QWEN_WORDS : QWEN_WORDS_NO, e))
 		return false;
-	bool ok = qwen_quantized_write(&s.model, c->model, out, e);
+	bool ok = (!c->calibrate || qwen_calibrate_session(c, &s, to, e)) &&
+		  qwen_quantized_write(&s.model, c->model, out, e);
 	qwen_session_close(&s);
 	return ok;
 }
@@ -46,14 +49,26 @@ bool qwen_quality_text(const struct qwen_cmd *c, const struct qwen_session *s,
 			qwen_ids_add(ids, (uint32_t)(random_next(&seed) %
 						     s->model.config.vocab));
 	}
-	const uint64_t most = c->context < s->model.config.max_positions ?
-				      c->context :
-				      s->model.config.max_positions;
-	if (ids->n > most)
-		ids->n = most;
-	return ids->n >= 2 || err_set(e, ERR_USAGE,
-				      "a text of one token "
-				      "predicts nothing; wanted at least 2");
+	if (ids->n < 2)
+		return err_set(e, ERR_USAGE, "a text of one token predicts "
+			       "nothing; wanted at least 2");
+	return c->context >= 2 ||
+	       err_set(e, ERR_USAGE, "--context %llu predicts nothing; wanted "
+		       "at least 2", (unsigned long long)c->context);
+}
+
+bool qwen_quality_of(const struct qwen_cmd *c, const struct qwen_model *a,
+		     const struct qwen_model *b, const struct qwen_ids *ids,
+		     struct qwen_quality *q, struct err *e)
+{
+	struct qwen_sample_text text = { ids->v, ids->n,
+					 a->config.max_positions };
+
+	if (text.window > c->context)
+		text.window = (uint32_t)c->context;
+	if (text.window > ids->n)
+		text.window = (uint32_t)ids->n;
+	return qwen_quality(a, b, &text, c->stop, q, e);
 }
 
 /* ---- speed ---- */
@@ -139,6 +154,8 @@ static void add_line(struct table *t, const struct qwen_model *m,
 	table_cell(t, 6, "%.6g", q->kl_worst);
 	table_cell(t, 7, "%.4f", q->same_best);
 	table_cell(t, 8, "%u", q->tokens);
+	table_cell(t, 12, "%.6g", q->kl - q->kl_off);
+	table_cell(t, 13, "%.6g", q->kl + q->kl_off);
 }
 
 /* ---- rows, where --db names a database ---- */
@@ -210,13 +227,12 @@ static bool compare_models(const struct qwen_cmd *c, const char *out,
 		return false;
 	table_init(&t, "weights,~bytes_per_token,unit,#decode_tokens_per_s,"
 		       "#perplexity,#mean_kl,#worst_kl,#same_best,#tokens,"
-		       "#decode_lo,#decode_hi,~bytes");
+		       "#decode_lo,#decode_hi,~bytes,#kl_lo,#kl_hi");
 	bool ok = qwen_session_open(&b, &of_out, QWEN_WORDS_NO, e) &&
 		  qwen_quality_text(c, &a, &ids, e) &&
 		  decode_rates(c, (const struct qwen_session *[]){ &a, &b },
 			       rate, e) &&
-		  qwen_quality(&a.model, &b.model, ids.v, (uint32_t)ids.n,
-			       c->stop, &q, e);
+		  qwen_quality_of(c, &a.model, &b.model, &ids, &q, e);
 	if (ok) {
 		add_line(&t, &a.model, &rate[0], q.perplexity_a, NULL);
 		add_line(&t, &b.model, &rate[1], q.perplexity_b, &q);

@@ -10,11 +10,21 @@
 /* The text of the command line, or as many ids from the seed: 2 at least. */
 bool qwen_quality_text(const struct qwen_cmd *c, const struct qwen_session *s,
 		       struct qwen_ids *ids, struct err *e);
+/* How far b is from a over it, in windows of --context. */
+bool qwen_quality_of(const struct qwen_cmd *c, const struct qwen_model *a,
+		     const struct qwen_model *b, const struct qwen_ids *ids,
+		     struct qwen_quality *q, struct err *e);
 /* Rows of a model `name` whose weights are of a type. */
 bool qwen_quality_store(struct res_record *r, const char *name,
 			enum qwen_weights type, uint64_t token_bytes,
 			double perplexity, double kl, double kl_worst,
 			double same_best, struct err *e);
+
+/* ---- cmd_calibrate.c ---- */
+
+/* The session's model becomes integers that fit the text of --calibrate. */
+bool qwen_calibrate_session(const struct qwen_cmd *c, struct qwen_session *s,
+			    enum qwen_weights to, struct err *e);
 
 /* ---- cmd_frontier.c ---- */
 

@@ -271,6 +271,8 @@ static const struct cli_opt options[] = {
 	CLI_OF("quantize"),
 	{ "to", 0, CLI_STR, &c.to, "TYPE",
 	  "int8 or int4, in groups of 32" },
+	{ "calibrate", 0, CLI_STR, &c.calibrate, "FILE",
+	  "fit the integers to what this text brings to them" },
 	{ "frontier", 0, CLI_FLAG, &c.frontier, NULL,
 	  "loss, bytes and speed of every format of weights" },
 	CLI_OF("convert"),

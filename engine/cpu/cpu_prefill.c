@@ -134,7 +134,12 @@ void cpu_prefill_products(struct worker *w, float *x, uint32_t n,
 {
 	struct cpu_gemm g[MOST_ROWS];
 	struct integers made[MOST_ROWS];
+	const struct qwen_watch *watch = w->s->m->watch;
 
+	if (watch) {
+		watch->see(watch->ctx, r[0].w, x, n, w->thread);
+		threads_barrier(w->t);
+	}
 	round_inputs(w, x, (size_t)n * r[0].w->cols);
 	for (int i = 0; i < n_rows; i++) {
 		const struct qwen_matrix *m = r[i].w;

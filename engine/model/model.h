@@ -79,19 +79,45 @@ bool qwen_judge(const struct qwen_judging *how, const struct qwen_ids *prompt,
 bool qwen_quantized_write(struct qwen_model *m, const char *from,
 			  const char *to, struct err *e);
 
-/* How far b's predictions are from a's, over one text. */
+/* A text, in windows that models see one by one. */
+struct qwen_sample_text {
+	const uint32_t *ids; /* [n], n at least 2 */
+	size_t n;
+	uint32_t window; /* tokens of one, at least 2 */
+};
+/* How far b's predictions are from a's, over a text. */
 struct qwen_quality {
 	uint32_t tokens;	/* predictions compared */
 	double kl;		/* mean of KL(a || b), nats */
+	double kl_off;		/* half of the 95 % interval of that mean */
 	double kl_worst;
 	double same_best;	/* share of tokens with the same likeliest */
 	double perplexity_a, perplexity_b;
 };
-/* ids [n], n at least 2; both models have the same vocabulary. */
+/* Both models have the same vocabulary. */
 bool qwen_quality(const struct qwen_model *a, const struct qwen_model *b,
-		  const uint32_t *ids, uint32_t n,
+		  const struct qwen_sample_text *text,
 		  const volatile sig_atomic_t *stop, struct qwen_quality *out,
 		  struct err *e);
+
+/* ------------------------------------------------------- calibrate.c ---- */
+
+/* What makes a model's matrices integers that fit a text. */
+#define QWEN_CALIBRATION_LEAST 128 /* tokens */
+struct qwen_calibration {
+	enum qwen_weights type; /* INT8 or INT4 */
+	const uint32_t *ids;	/* [n] */
+	size_t n;
+	struct progress *progress; /* in layers, or NULL */
+	/* Or NULL: ends early, with the model of no use, once it is set. */
+	const volatile sig_atomic_t *stop;
+};
+/*
+ * In the place of a dense model's matrices of floats, on the processor; norms
+ * stay.  The text is read once for each layer.
+ */
+bool qwen_model_calibrate(struct qwen_model *m,
+			  const struct qwen_calibration *how, struct err *e);
 
 /* --------------------------------------------------------- convert.c ---- */
 

@@ -221,6 +221,7 @@ static void add_prediction(struct qwen_quality *q, const float *a,
 	for (uint32_t i = 0; i < vocab; i++)
 		kl += exp(a[i] - ta) * ((a[i] - ta) - (b[i] - tb));
 	q->kl += kl;
+	q->kl_off += kl * kl;
 	q->kl_worst = fmax(q->kl_worst, kl);
 	q->same_best += find_argmax(a, vocab) == find_argmax(b, vocab);
 	q->perplexity_a += ta - a[next];
@@ -231,12 +232,15 @@ static void add_prediction(struct qwen_quality *q, const float *a,
 /* Both models see the text in the same pieces. */
 #define PIECE 32
 
-static bool text_compare(struct qwen_state *a, struct qwen_state *b,
-			 const uint32_t *ids, uint32_t n, uint32_t vocab,
-			 struct qwen_quality *q, struct err *e)
+/* From ids[0] on; n - 1 predictions. */
+static bool window_compare(struct qwen_state *a, struct qwen_state *b,
+			   const uint32_t *ids, uint32_t n, uint32_t vocab,
+			   struct qwen_quality *q, struct err *e)
 {
 	struct qwen_token t[PIECE];
 
+	qwen_state_truncate(a, 0, 0);
+	qwen_state_truncate(b, 0, 0);
 	for (uint32_t at = 0; at + 1 < n; at += PIECE) {
 		uint32_t some = n - 1 - at < PIECE ? n - 1 - at : PIECE;
 		for (uint32_t i = 0; i < some; i++)
@@ -252,24 +256,41 @@ static bool text_compare(struct qwen_state *a, struct qwen_state *b,
 	return true;
 }
 
+/* A window begins with the last token of the one before. */
+static bool text_compare(struct qwen_state *a, struct qwen_state *b,
+			 const struct qwen_sample_text *x, uint32_t vocab,
+			 struct qwen_quality *q, struct err *e)
+{
+	bool ok = true;
+
+	for (size_t at = 0; ok && at + 1 < x->n; at += x->window - 1)
+		ok = window_compare(a, b, x->ids + at,
+				    x->n - at < x->window ?
+					    (uint32_t)(x->n - at) : x->window,
+				    vocab, q, e);
+	return ok;
+}
+
 bool qwen_quality(const struct qwen_model *a, const struct qwen_model *b,
-		  const uint32_t *ids, uint32_t n,
+		  const struct qwen_sample_text *text,
 		  const volatile sig_atomic_t *stop, struct qwen_quality *out,
 		  struct err *e)
 {
-	struct qwen_shape shape = { .sequences = 1, .positions = n,
+	struct qwen_shape shape = { .sequences = 1, .positions = text->window,
 				    .max_tokens = PIECE, .stop = stop };
 	struct qwen_state *sa = qwen_state_new(a, &shape, e);
 	struct qwen_state *sb = sa ? qwen_state_new(b, &shape, e) : NULL;
 	bool ok;
 
 	*out = (struct qwen_quality){ 0 };
-	ok = sb && text_compare(sa, sb, ids, n, a->config.vocab, out, e);
+	ok = sb && text_compare(sa, sb, text, a->config.vocab, out, e);
 	qwen_state_free(sa);
 	qwen_state_free(sb);
 	if (!ok)
 		return false;
 	out->kl /= out->tokens;
+	out->kl_off = 1.96 * sqrt(fmax(0, out->kl_off / out->tokens -
+					  out->kl * out->kl) / out->tokens);
 	out->same_best /= out->tokens;
 	out->perplexity_a = exp(out->perplexity_a / out->tokens);
 	out->perplexity_b = exp(out->perplexity_b / out->tokens);

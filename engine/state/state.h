@@ -56,6 +56,17 @@ struct qwen_layer {
 	const float *q_norm, *k_norm;	   /* [head_dim] */
 };
 
+/*
+ * Sees what goes into products: all threads of a pass call it, before those of
+ * matrix `w`, and of others that take the same, with x [n][w->cols].  Only
+ * passes of more than QWEN_FEW tokens of dense models, on the processor, do.
+ */
+struct qwen_watch {
+	void (*see)(void *ctx, const struct qwen_matrix *w, const float *x,
+		    uint32_t n, unsigned thread);
+	void *ctx;
+};
+
 struct qwen_model {
 	struct qwen_config config;
 	struct qwen_tensors tensors;
@@ -69,6 +80,7 @@ struct qwen_model {
 	struct qwen_blocks blocks; /* converted and copied weights */
 	const struct qwen_backend *backend;
 	enum qwen_activations activations; /* asked for */
+	const struct qwen_watch *watch;	   /* or NULL */
 	void *device; /* the backend's own */
 };
 

@@ -118,6 +118,22 @@ static void row_int4(const float *x, uint32_t cols, uint8_t *q, uint16_t *scale)
 	}
 }
 
+static void row_fit(const struct qwen_fit *f, enum qwen_weights type,
+		    const float *x, uint8_t *data, uint16_t *scale)
+{
+	const int most = type == QWEN_W_INT4 ? 7 : 127;
+	int8_t *q = xmalloc(f->cols);
+
+	qwen_fit_row(f, type == QWEN_W_INT4 ? -8 : -127, most, x, q, scale);
+	for (uint32_t c = 0; type == QWEN_W_INT4 && c < f->cols / 2; c++) {
+		const int8_t *low = q + c / 16 * 32 + c % 16;
+		data[c] = (uint8_t)(low[0] + 8) | (uint8_t)(low[16] + 8) << 4;
+	}
+	if (type == QWEN_W_INT8)
+		memcpy(data, q, f->cols);
+	free(q);
+}
+
 static size_t row_bytes(enum qwen_weights type, uint32_t cols)
 {
 	struct qwen_matrix one = { type, 1, cols, NULL, NULL };
@@ -132,6 +148,7 @@ struct row_job {
 	const struct qwen_matrix *from; /* or NULL: rows are read */
 	void (*read)(const void *ctx, size_t row, float *x);
 	const void *ctx;
+	const struct qwen_fit *fit; /* or NULL */
 	struct qwen_matrix *out;
 	uint8_t *data;
 	uint16_t *scale;
@@ -183,7 +200,9 @@ static void convert_row(const struct row_job *j, size_t r, float *x)
 		qwen_matrix_row(j->k, j->from, (uint32_t)r, x);
 	else
 		j->read(j->ctx, r, x);
-	if (j->out->type == QWEN_W_INT8)
+	if (j->fit)
+		row_fit(j->fit, j->out->type, x, data, scale);
+	else if (j->out->type == QWEN_W_INT8)
 		row_int8(j->k, x, cols, (int8_t *)data, scale);
 	else if (j->out->type == QWEN_W_INT4)
 		row_int4(x, cols, data, scale);
@@ -201,7 +220,9 @@ static void convert_rows(void *ctx, struct threads *t, unsigned thread)
 
 	threads_part(t, thread, j->out->rows, 1, &from, &to);
 	for (size_t r = from; r < to; r++)
-		if (j->from && are_alike(j->from->type, j->out->type))
+		if (j->fit)
+			convert_row(j, r, x);
+		else if (j->from && are_alike(j->from->type, j->out->type))
 			join_row(j, r);
 		else if (j->from && are_alike(j->out->type, j->from->type))
 			split_row(j, r);
@@ -253,6 +274,16 @@ bool qwen_matrix_from_rows(const struct qwen_convert *how,
 {
 	struct row_job j = { .k = how->kernels, .out = out, .read = read,
 			     .ctx = ctx };
+
+	return run_job(how, &j, name, e);
+}
+
+bool qwen_matrix_fit(const struct qwen_convert *how, struct qwen_matrix *out,
+		     const struct qwen_matrix *from, const struct qwen_fit *fit,
+		     const char *name, struct err *e)
+{
+	struct row_job j = { .k = how->kernels, .from = from, .fit = fit,
+			     .out = out };
 
 	return run_job(how, &j, name, e);
 }

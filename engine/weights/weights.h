@@ -3,7 +3,8 @@
  *
  * kernels*.c compute on one thread with matrices as they are stored,
  * unpack_simd.c knows the blocks of GGUF files, dtype.c makes matrices of a
- * type from tensors of another, foreign.c reads what others pack, cache.c keeps the keys and values of
+ * type from tensors of another, fit.c chooses integers by the inputs of products,
+ * foreign.c reads what others pack, cache.c keeps the keys and values of
  * attention, rope.c the angles of positions.
  */
 #ifndef T0_ENGINE_WEIGHTS_H
@@ -222,6 +223,38 @@ bool qwen_matrix_from_rows(const struct qwen_convert *how,
 /* One row of any matrix as f32 [cols]. */
 void qwen_matrix_row(const struct qwen_kernels *k, const struct qwen_matrix *w,
 		     uint32_t row, float *out);
+
+/* ----------------------------------------------------------- fit.c ---- */
+
+/*
+ * Integers for what products make of them, where it is known what comes in.
+ * `after`, in row i right of column i, is by how much each column's weight is to
+ * change where that of column i is one too small; `weight` what is lost where a
+ * column's weight, changed so, is off by one.
+ */
+struct qwen_fit {
+	uint32_t cols;
+	float *after;  /* [cols][cols], the caller's */
+	float *weight; /* [cols] */
+};
+/*
+ * moments [cols][cols], from the diagonal on to the right: sums of x[i] x[j] over
+ * tokens' inputs x.  They become f->after, and stay the caller's.  ERR_INPUT: one
+ * is not finite.
+ */
+bool qwen_fit_init(struct qwen_fit *f, float *moments, uint32_t cols,
+		   struct threads *threads, struct err *e);
+void qwen_fit_fini(struct qwen_fit *f);
+/*
+ * x[cols] as q, from least to most, times f16 scales of groups of QWEN_GROUP.
+ * The same on any number of threads.
+ */
+void qwen_fit_row(const struct qwen_fit *f, int least, int most,
+		  const float *x, int8_t *q, uint16_t *scale);
+/* A matrix as INT8 or INT4, which out->type says, fitted to inputs. */
+bool qwen_matrix_fit(const struct qwen_convert *how, struct qwen_matrix *out,
+		     const struct qwen_matrix *from, const struct qwen_fit *fit,
+		     const char *name, struct err *e);
 
 /* --------------------------------------------------------- foreign.c ---- */
 

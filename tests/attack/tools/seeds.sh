@@ -26,6 +26,7 @@ printf '%s\n' 'source_doc,system,M,N,K,tile_m,tile_n,tile_k,split_k,wg_mode,othe
 "$b/t0-qwen3" make -q -m model
 "$b/t0-qwen3" convert -q model model.gguf --type q4_0
 echo 'hello, world: 1 2 3' >prompt.txt
+seq 300 >numbers.txt
 printf 'rate 1e-3 2e-3\n' >sweep.txt
 echo '[{"role":"system","content":"be"},{"role":"user","content":"say \"so\""}]' \
 	>talk.json

@@ -1,0 +1,78 @@
+#!/bin/sh
+# t0-qwen3 quantize --calibrate: integers fitted to a text lose less of another
+# than those that are rounded, in as many bytes.
+. tests/tap.sh
+. tests/engine/learnt.sh
+unset T0_DB
+q=$T0_BUILD/t0-qwen3
+
+learnt_model
+n=$(wc -c <"$learnt_text")
+head -c $((n * 9 / 10)) "$learnt_text" >"$tmp/seen"
+tail -c $((n / 10)) "$learnt_text" >"$tmp/held"
+
+# make NAME OPTION...: a copy, and $tmp/NAME.csv of it.
+make_copy() {
+	name=$1
+	shift
+	exits 0 "$name" "$q" quantize -q "$@" "$learnt" "$tmp/$name" \
+		--prompt-file "$tmp/held" --csv
+	cp "$tmp/out" "$tmp/$name.csv"
+}
+cell() { # of the second row: NAME COLUMN
+	sed -n '3s/\r//p' "$tmp/$1.csv" | cut -d, -f "$2"
+}
+make_copy int4 --to int4
+make_copy fit4 --to int4 --calibrate "$tmp/seen"
+make_copy int8 --to int8
+make_copy fit8 --to int8 --calibrate "$tmp/seen"
+for bits in 4 8; do
+	is "$(cell fit$bits 2),$(cell fit$bits 12)" \
+		"$(cell int$bits 2),$(cell int$bits 12)" \
+		"int$bits: as many bytes"
+	ok "int$bits: what is lost lies in its interval" awk "BEGIN {
+		kl = $(cell fit$bits 6)
+		exit !($(cell fit$bits 13) < kl && kl < $(cell fit$bits 14)) }"
+done
+ok 'int4: at most four fifths are lost' awk "BEGIN {
+	exit !($(cell fit4 6) < .8 * $(cell int4 6)) }"
+ok 'int4: intervals are apart' awk "BEGIN {
+	exit !($(cell fit4 14) < $(cell int4 13)) }"
+ok 'int8: not more is lost' awk "BEGIN {
+	exit !($(cell fit8 6) < 1.05 * $(cell int8 6)) }"
+exits 0 'the same with other threads' "$q" quantize -q --to int4 --calibrate \
+	"$tmp/seen" --threads 3 "$learnt" "$tmp/three" --ids 1,2,3
+ok 'to the byte' cmp "$tmp/fit4/model.safetensors" \
+	"$tmp/three/model.safetensors"
+
+# ---- divergence of windows, once more: each begins with the last token ----
+ids=$("$q" tokenize -q --model "$learnt" "$tmp/held" | tr -s ' \n' '\n' |
+	sed -n '/./p' | head -n 150)
+list() { echo "$ids" | sed -n "$1p" | paste -sd,; }
+exits 0 'a text of more than a window' "$q" quantize -q --to int4 "$learnt" \
+	"$tmp/short" --ids "$(list 1,150)" --context 80 --csv
+is "$(sed -n '3s/\r//p' "$tmp/out" | cut -d, -f 9)" 149 'all are predicted'
+whole=$(sed -n '3s/\r//p' "$tmp/out" | cut -d, -f 6)
+sum=0
+for part in 1,80 80,150; do
+	exits 0 "tokens $part" "$q" quantize -q --to int4 "$learnt" \
+		"$tmp/short" --ids "$(list $part)" --csv
+	sum=$(sed -n '3s/\r//p' "$tmp/out" |
+		awk -F, -v sum="$sum" '{ print sum + $6 * $9 }')
+done
+ok 'its divergence is the mean' awk "BEGIN { d = $sum / 149 / $whole
+	exit !(d > .9999 && d < 1.0001) }"
+
+# ---- refused ----
+head -c 100 "$tmp/seen" >"$tmp/little"
+exits 2 'a text of few tokens' "$q" quantize -q --to int4 --calibrate \
+	"$tmp/little" "$learnt" "$tmp/x"
+has "$tmp/err" '128 at least' 'is told'
+exits 2 'no such text' "$q" quantize -q --to int4 --calibrate "$tmp/none" \
+	"$learnt" "$tmp/x"
+has "$tmp/err" "$tmp/none" 'is named'
+"$q" make -q --model "$tmp/moe" --shape tiny-moe
+exits 2 'a mixture' "$q" quantize -q --to int4 --calibrate "$tmp/seen" \
+	"$tmp/moe" "$tmp/x"
+has "$tmp/err" 'dense' 'is told'
+plan_done
