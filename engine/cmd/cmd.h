@@ -35,6 +35,7 @@ struct qwen_cmd {
 	const char *one; /* this is such a process, for this phase */
 	/* quantize */
 	const char *to, *calibrate;
+	double bits; /* for a weight; 0: one type */
 	bool frontier;
 	/* embed, rerank */
 	struct cli_list queries;

@@ -23,8 +23,15 @@ enum { BEHIND = 1024, FIRST = 16, MOST_SAMPLES = 256 };
 /* A rate of less time than this says more of the clock than of the model. */
 #define LEAST_S 0.05
 
-struct point {
+struct format {
+	const char *name;
 	enum qwen_weights type;
+	bool fitted; /* to the text of --calibrate */
+	double bits; /* of several types: for a weight */
+};
+
+struct point {
+	struct format as;
 	uint64_t bytes; /* that a token reads */
 	struct qwen_quality q;
 	double sample[MOST_SAMPLES]; /* tokens per second */
@@ -45,12 +52,36 @@ struct frontier {
 	char scratch[PATH_MAX]; /* the file of a format of blocks */
 };
 
-/* ---- one format ---- */
+/* ---- formats ---- */
 
-static const char *name_of(const struct point *p)
+/* Those of --calibrate, beside every type of weights. */
+static const struct format fitted[] = {
+	{ "int4_fit", QWEN_W_Q4_0, true, 0 },
+	{ "q5_0_fit", QWEN_W_Q5_0, true, 0 },
+	{ "int8_fit", QWEN_W_Q8_0, true, 0 },
+	{ "mix_4.75", QWEN_W_Q4_0, true, 4.75 },
+	{ "mix_5", QWEN_W_Q4_0, true, 5 },
+	{ "mix_5.5", QWEN_W_Q4_0, true, 5.5 },
+	{ "mix_6", QWEN_W_Q4_0, true, 6 },
+	{ "mix_6.5", QWEN_W_Q4_0, true, 6.5 },
+	{ "mix_7", QWEN_W_Q4_0, true, 7 },
+};
+
+static size_t count_formats(const struct qwen_cmd *c)
 {
-	return qwen_weights_name(p->type);
+	return QWEN_WEIGHTS + (c->calibrate ? ARRAY_SIZE(fitted) : 0);
 }
+
+static struct format format_at(size_t i)
+{
+	const enum qwen_weights w = (enum qwen_weights)i;
+
+	return i >= QWEN_WEIGHTS ? fitted[i - QWEN_WEIGHTS] :
+				   (struct format){ .name = qwen_weights_name(w),
+						    .type = w };
+}
+
+/* ---- one format ---- */
 
 /* As `as` names it: converted when it is read, or a file of its own. */
 static bool format_open(struct frontier *f, const struct point *p,
@@ -59,18 +90,21 @@ static bool format_open(struct frontier *f, const struct point *p,
 {
 	const struct qwen_conversion how = {
 		.from = f->c->model, .to = f->scratch, .typed = true,
-		.type = p->type, .threads = f->a.threads, .stop = f->c->stop,
+		.type = p->as.type, .threads = f->a.threads,
+		.stop = f->c->stop,
 	};
 
 	*as = *f->c;
 	as->fresh = true;
-	if (qwen_is_block(p->type)) {
+	if (qwen_is_block(p->as.type)) {
 		as->model = f->scratch;
 		as->weights = NULL;
-		if (!qwen_model_convert(&how, e))
+		if (p->as.fitted ? !qwen_fitted_write(f->c, p->as.type,
+						      p->as.bits, f->scratch, e) :
+				   !qwen_model_convert(&how, e))
 			return false;
 	} else {
-		as->weights = name_of(p);
+		as->weights = p->as.name;
 	}
 	return qwen_session_open(s, as, QWEN_WORDS_NO, e);
 }
@@ -113,8 +147,14 @@ static bool measure_speed(struct frontier *f, struct qwen_cmd *as,
 static bool simulate_decode(const struct frontier *f, struct point *p, struct err *e)
 {
 	const struct qwen_config *c = &f->a.model.config;
+	/* What it takes these blocks as, where they are of one type. */
+	const enum qwen_weights w = !p->as.fitted || p->as.bits > 0 ?
+					    p->as.type :
+				    p->as.type == QWEN_W_Q4_0 ? QWEN_W_INT4 :
+				    p->as.type == QWEN_W_Q8_0 ? QWEN_W_INT8 :
+								p->as.type;
 	const struct gpu_question q = {
-		.sequences = 1, .tokens = 1, .weights = p->type,
+		.sequences = 1, .tokens = 1, .weights = w,
 		.positions = c->max_positions < BEHIND ? c->max_positions :
 							 BEHIND,
 		.cache = qwen_both(QWEN_W_BF16),
@@ -122,7 +162,7 @@ static bool simulate_decode(const struct frontier *f, struct point *p, struct er
 	struct gpu_forecast x;
 
 	p->simulated = NAN;
-	if (qwen_is_block(p->type) || c->experts.n)
+	if (qwen_is_block(w) || c->experts.n)
 		return true;
 	if (!gpu_forecast(c, &q, &f->costs, &x, e))
 		return false;
@@ -145,7 +185,7 @@ static bool look_at(struct frontier *f, struct point *p, struct err *e)
 		qwen_session_close(&b);
 	}
 	unlink(f->scratch);
-	return ok || err_wrap(e, "%s", name_of(p));
+	return ok || err_wrap(e, "%s", p->as.name);
 }
 
 /* ---- all of them ---- */
@@ -163,14 +203,14 @@ static bool can_be(const struct frontier *f, enum qwen_weights w)
 
 static bool look_at_all(struct frontier *f, struct err *e)
 {
-	f->v = xcalloc(QWEN_WEIGHTS, sizeof(*f->v));
-	for (int w = 0; w < QWEN_WEIGHTS; w++) {
+	f->v = xcalloc(count_formats(f->c), sizeof(*f->v));
+	for (size_t w = 0; w < count_formats(f->c); w++) {
 		struct point *p = &f->v[f->n];
-		p->type = (enum qwen_weights)w;
-		if (!can_be(f, p->type) ||
-		    !res_shard_has(&f->shard, name_of(p)))
+		p->as = format_at(w);
+		if (!can_be(f, p->as.type) ||
+		    !res_shard_has(&f->shard, p->as.name))
 			continue;
-		cmd_remark(&f->c->cmd, "%s", name_of(p));
+		cmd_remark(&f->c->cmd, "%s", p->as.name);
 		if (!look_at(f, p, e))
 			return false;
 		f->n++;
@@ -189,7 +229,7 @@ static int by_bytes(const void *a, const void *b)
 	const struct point *x = a, *y = b;
 
 	return x->bytes != y->bytes ? (x->bytes < y->bytes ? -1 : 1) :
-				      (int)x->type - (int)y->type;
+				      strcmp(x->as.name, y->as.name);
 }
 
 static void find_best(struct frontier *f)
@@ -212,7 +252,7 @@ static bool print_all(const struct frontier *f, struct err *e)
 	for (size_t i = 0; i < f->n; i++) {
 		const struct point *p = &f->v[i];
 		table_row(&t);
-		table_cell(&t, 0, "%s", name_of(p));
+		table_cell(&t, 0, "%s", p->as.name);
 		table_cell(&t, 1, "%llu", (unsigned long long)p->bytes);
 		table_cell(&t, 2, "B");
 		table_cell(&t, 3, "%.4g", p->q.kl);
@@ -281,9 +321,8 @@ static bool store_all(const struct frontier *f, struct err *e)
 	bool ok = res_record_begin(&r, c->db, &run, e);
 	for (size_t i = 0; ok && i < f->n; i++) {
 		const struct point *p = &f->v[i];
-		ok = qwen_quality_store(&r, name, p->type, p->bytes,
-					p->q.perplexity_b, p->q.kl,
-					p->q.kl_worst, p->q.same_best, e) &&
+		ok = qwen_quality_store(&r, name, p->as.name, p->bytes, &p->q,
+					e) &&
 		     store_times(&r, f, p, e);
 	}
 	return res_record_end(&r, ok, e);

@@ -3,6 +3,7 @@
  *
  * And what it costs.
  */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,6 +15,7 @@
  * first, how often it is measured, and how deep.
  */
 enum { COMPARED = 129, WARM = 4, SAMPLES = 6, POSITIONS = 512 };
+enum { FORMAT_NAME = 32 };
 /* A rate of less time than this says more of the clock than of the model. */
 static const uint64_t least_timed_ns = 50000000;
 
@@ -28,7 +30,7 @@ static bool write_quantized(const struct qwen_cmd *c, enum qwen_weights to,
 	if (!qwen_session_open(&s, &as,
 			       c->calibrate ? QWEN_WORDS : QWEN_WORDS_NO, e))
 		return false;
-	bool ok = (!c->calibrate || qwen_calibrate_session(c, &s, to, e)) &&
+	bool ok = (!c->calibrate || qwen_calibrate_session(c, &s, to, 0, e)) &&
 		  qwen_quantized_write(&s.model, c->model, out, e);
 	qwen_session_close(&s);
 	return ok;
@@ -135,12 +137,13 @@ static bool decode_rates(const struct qwen_cmd *c,
 
 /* ---- the table ---- */
 
-static void add_line(struct table *t, const struct qwen_model *m,
+static void add_line(struct table *t, const char *format,
+		     const struct qwen_model *m,
 		     const struct res_interval *rate, double perplexity,
 		     const struct qwen_quality *q)
 {
 	table_row(t);
-	table_cell(t, 0, "%s", qwen_weights_name(m->layer[0].q.type));
+	table_cell(t, 0, "%s", format);
 	table_cell(t, 1, "%llu", (unsigned long long)m->token_bytes);
 	table_cell(t, 2, "B");
 	table_cell(t, 3, "%.4g", rate->value);
@@ -160,31 +163,50 @@ static void add_line(struct table *t, const struct qwen_model *m,
 
 /* ---- rows, where --db names a database ---- */
 
+static bool divergence_store(struct res_record *r, const struct qwen_quality *q,
+			     struct err *e)
+{
+	const struct res_result x = {
+		.run = r->run, .case_id = r->case_id, .metric = "mean_kl",
+		.unit = "1", .value = q->kl, .lo = q->kl - q->kl_off,
+		.hi = q->kl + q->kl_off, .n = q->tokens, .clock_hz = NAN,
+		.better = RES_LOWER, .origin = r->origin,
+	};
+
+	return res_result_add(r->db, &x, NULL, e);
+}
+
 bool qwen_quality_store(struct res_record *r, const char *name,
-			enum qwen_weights type, uint64_t token_bytes,
-			double perplexity, double kl, double kl_worst,
-			double same_best, struct err *e)
+			const char *format, uint64_t token_bytes,
+			const struct qwen_quality *q, struct err *e)
 {
 	char params[64];
 
-	res_params(params, sizeof(params), "weights:s",
-		   qwen_weights_name(type));
+	res_params(params, sizeof(params), "weights:s", format);
 	return res_record_case(r, "quantize", name, params, e) &&
 	       res_record_exact(r, "bytes_per_token", "B", (double)token_bytes,
 				RES_LOWER, e) &&
-	       res_record_exact(r, "perplexity", "1", perplexity, RES_LOWER,
+	       res_record_exact(r, "perplexity", "1", q->perplexity_b,
+				RES_LOWER, e) &&
+	       divergence_store(r, q, e) &&
+	       res_record_exact(r, "worst_kl", "1", q->kl_worst, RES_LOWER,
 				e) &&
-	       res_record_exact(r, "mean_kl", "1", kl, RES_LOWER, e) &&
-	       res_record_exact(r, "worst_kl", "1", kl_worst, RES_LOWER, e) &&
-	       res_record_exact(r, "same_best", "1", same_best, RES_HIGHER, e);
+	       res_record_exact(r, "same_best", "1", q->same_best, RES_HIGHER,
+				e);
 }
 
-static bool store_one(struct res_record *r, const char *name,
-		      const struct qwen_model *m, double perplexity, double kl,
-		      double kl_worst, double same_best, struct err *e)
+/* What a row calls a model: its type, that and "_fit", or "mix_" and bits. */
+static const char *format_of(const struct qwen_cmd *c,
+			     const struct qwen_model *m, bool made, char *room)
 {
-	return qwen_quality_store(r, name, m->layer[0].q.type, m->token_bytes,
-				  perplexity, kl, kl_worst, same_best, e);
+	const char *type = qwen_weights_name(m->layer[0].q.type);
+
+	if (made && c->bits > 0)
+		snprintf(room, FORMAT_NAME, "mix_%g", c->bits);
+	else
+		snprintf(room, FORMAT_NAME, "%s%s", type,
+			 made && c->calibrate ? "_fit" : "");
+	return room;
 }
 
 /* What it is compared with loses nothing. */
@@ -193,22 +215,25 @@ static bool store_models(const struct qwen_cmd *c, const struct qwen_model *a,
 			 const struct qwen_quality *q, struct err *e)
 {
 	const char *name = qwen_cmd_name(c->model);
-	char inputs[QWEN_INPUTS], text[RES_IDENTITY];
+	const struct qwen_quality itself = { .tokens = q->tokens,
+					     .same_best = 1,
+					     .perplexity_b = q->perplexity_a };
+	char inputs[QWEN_INPUTS], text[RES_IDENTITY], room[2][FORMAT_NAME];
 	struct res_record r = { 0 };
 
 	if (!c->db)
 		return true;
 	res_identity(ids->v, ids->n * sizeof(*ids->v), text);
-	res_params(inputs, sizeof(inputs), "model:s to:s text:s", name, c->to,
-		   text);
+	res_params(inputs, sizeof(inputs), "model:s to:s text:s", name,
+		   format_of(c, b, true, room[1]), text);
 	const struct res_start run = { .tool = "t0-qwen3 quantize",
 				       .inputs = inputs,
 				       .argc = c->cmd.line_argc,
 				       .argv = c->cmd.line_argv };
 	bool ok = res_record_begin(&r, c->db, &run, e) &&
-		  store_one(&r, name, a, q->perplexity_a, 0, 0, 1, e) &&
-		  store_one(&r, name, b, q->perplexity_b, q->kl, q->kl_worst,
-			    q->same_best, e);
+		  qwen_quality_store(&r, name, format_of(c, a, false, room[0]),
+				     a->token_bytes, &itself, e) &&
+		  qwen_quality_store(&r, name, room[1], b->token_bytes, q, e);
 	return res_record_end(&r, ok, e);
 }
 
@@ -220,6 +245,7 @@ static bool compare_models(const struct qwen_cmd *c, const char *out,
 	struct qwen_ids ids = { 0 };
 	struct qwen_quality q;
 	struct res_interval rate[2];
+	char room[FORMAT_NAME];
 	struct table t;
 
 	of_out.model = out;
@@ -234,8 +260,10 @@ static bool compare_models(const struct qwen_cmd *c, const char *out,
 			       rate, e) &&
 		  qwen_quality_of(c, &a.model, &b.model, &ids, &q, e);
 	if (ok) {
-		add_line(&t, &a.model, &rate[0], q.perplexity_a, NULL);
-		add_line(&t, &b.model, &rate[1], q.perplexity_b, &q);
+		add_line(&t, format_of(c, &a.model, false, room), &a.model,
+			 &rate[0], q.perplexity_a, NULL);
+		add_line(&t, format_of(c, &b.model, true, room), &b.model,
+			 &rate[1], q.perplexity_b, &q);
 		ok = store_models(c, &a.model, &b.model, &ids, &q, e) &&
 		     cmd_table(&c->cmd, &t, e);
 	}
@@ -245,6 +273,16 @@ static bool compare_models(const struct qwen_cmd *c, const char *out,
 		qwen_session_close(&b);
 	qwen_session_close(&a);
 	return ok;
+}
+
+static bool mixed_check(const struct qwen_cmd *c, struct err *e)
+{
+	if (c->to)
+		return err_set(e, ERR_USAGE, "--bits with --to %s: types are "
+			       "chosen of each matrix", c->to);
+	return c->calibrate ||
+	       err_set(e, ERR_USAGE, "--bits without --calibrate: wanted a "
+		       "text to choose types by");
 }
 
 bool qwen_cmd_quantize(struct cmd *r, struct err *e)
@@ -259,16 +297,20 @@ bool qwen_cmd_quantize(struct cmd *r, struct err *e)
 			       "quantize: %d arguments; wanted "
 			       "FROM INTO",
 			       r->argc);
+	c->model = r->argv[0];
+	if (c->bits > 0)
+		return mixed_check(c, e) &&
+		       qwen_fitted_write(c, to, c->bits, r->argv[1], e) &&
+		       compare_models(c, r->argv[1], e);
 	if (!c->to)
 		return err_set(e, ERR_USAGE,
 			       "quantize: no --to; wanted --to "
-			       "int8 or int4, or --frontier");
+			       "int8 or int4, --bits, or --frontier");
 	if (!qwen_weights_parse(c->to, &to, e))
 		return false;
 	if (to != QWEN_W_INT8 && to != QWEN_W_INT4)
 		return err_set(e, ERR_USAGE, "--to %s: wanted int8 or int4",
 			       c->to);
-	c->model = r->argv[0];
 	return write_quantized(c, to, r->argv[1], e) &&
 	       compare_models(c, r->argv[1], e);
 }

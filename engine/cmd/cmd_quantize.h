@@ -14,17 +14,22 @@ bool qwen_quality_text(const struct qwen_cmd *c, const struct qwen_session *s,
 bool qwen_quality_of(const struct qwen_cmd *c, const struct qwen_model *a,
 		     const struct qwen_model *b, const struct qwen_ids *ids,
 		     struct qwen_quality *q, struct err *e);
-/* Rows of a model `name` whose weights are of a type. */
+/* Rows of a model `name` whose weights are of a format, `q` against its own. */
 bool qwen_quality_store(struct res_record *r, const char *name,
-			enum qwen_weights type, uint64_t token_bytes,
-			double perplexity, double kl, double kl_worst,
-			double same_best, struct err *e);
+			const char *format, uint64_t token_bytes,
+			const struct qwen_quality *q, struct err *e);
 
 /* ---- cmd_calibrate.c ---- */
 
-/* The session's model becomes integers that fit the text of --calibrate. */
+/*
+ * The session's model becomes integers that fit the text of --calibrate: of one
+ * type, or of several with so many bits for a weight at most, if any.
+ */
 bool qwen_calibrate_session(const struct qwen_cmd *c, struct qwen_session *s,
-			    enum qwen_weights to, struct err *e);
+			    enum qwen_weights to, double bits, struct err *e);
+/* The command's model so, as a GGUF file. */
+bool qwen_fitted_write(const struct qwen_cmd *c, enum qwen_weights to,
+		       double bits, const char *path, struct err *e);
 
 /* ---- cmd_frontier.c ---- */
 

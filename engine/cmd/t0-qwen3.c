@@ -99,7 +99,7 @@ static const struct cmd_spec commands[] = {
 	  0, FLAGS },
 	{ "make", "--model DIR [--shape NAME]", "a model of random weights",
 	  qwen_cmd_make, 0, 0, .flags = CMD_QUIET },
-	{ "quantize", "--to TYPE FROM INTO | --frontier FROM",
+	{ "quantize", "{--to TYPE | --bits X} FROM INTO | --frontier FROM",
 	  "a smaller copy of a model, and what it costs", qwen_cmd_quantize,
 	  1, 2, FLAGS,
 	  .notes = "--frontier writes none: it has a row for every format of "
@@ -273,6 +273,8 @@ static const struct cli_opt options[] = {
 	  "int8 or int4, in groups of 32" },
 	{ "calibrate", 0, CLI_STR, &c.calibrate, "FILE",
 	  "fit the integers to what this text brings to them" },
+	{ "bits", 0, CLI_F64, &c.bits, "X",
+	  "for a weight: q4_0, q5_0 or q8_0 of each matrix, as it helps most" },
 	{ "frontier", 0, CLI_FLAG, &c.frontier, NULL,
 	  "loss, bytes and speed of every format of weights" },
 	CLI_OF("convert"),

@@ -49,13 +49,6 @@ static void inputs_see(void *ctx, const struct qwen_matrix *w, const float *x,
 	}
 }
 
-static void moments_add(struct calibration *c, const struct qwen_matrix *first)
-{
-	c->v[c->n++] = (struct moments){
-		first, xcalloc((size_t)first->cols * first->cols, sizeof(float))
-	};
-}
-
 static bool text_pass(struct calibration *c, struct err *e)
 {
 	const uint32_t most = c->m->config.max_positions;
@@ -76,76 +69,91 @@ static bool text_pass(struct calibration *c, struct err *e)
 }
 
 /* The matrices of one input, the first of which it was seen before. */
-static bool matrices_fit(struct calibration *c, int i,
-			 struct qwen_matrix *const *all, int n, struct err *e)
+struct sharing {
+	struct qwen_matrix *of[3];
+	int n;
+};
+
+static enum qwen_weights wanted_type(const struct calibration *c,
+				     const struct qwen_matrix *w)
+{
+	return c->how->types ? c->how->types[qwen_matrix_number(c->m, w)] :
+			       c->how->type;
+}
+
+static bool matrices_fit(struct calibration *c, int i, const struct sharing *s,
+			 struct err *e)
 {
 	const struct qwen_convert how = { .kernels = c->m->kernels,
 					  .threads = c->m->threads,
 					  .blocks = &c->m->blocks };
 	struct qwen_fit fit;
 
-	if (!qwen_fit_init(&fit, c->v[i].sum, all[0]->cols, c->m->threads, e))
+	if (!qwen_fit_init(&fit, c->v[i].sum, s->of[0]->cols, c->m->threads, e))
 		return false;
 	bool ok = true;
-	for (int k = 0; ok && k < n; k++) {
-		struct qwen_matrix from = *all[k], to = from;
-		to.type = c->how->type;
+	for (int k = 0; ok && k < s->n; k++) {
+		const struct qwen_matrix from = *s->of[k];
+		struct qwen_matrix to = from;
+		to.type = wanted_type(c, s->of[k]);
 		to.scale = NULL;
 		ok = qwen_matrix_fit(&how, &to, &from, &fit, "of a layer", e);
 		if (ok)
-			*all[k] = to;
+			*s->of[k] = to;
 	}
 	qwen_fit_fini(&fit);
 	return ok;
 }
 
-static void moments_drop(struct calibration *c)
+/* All that the text says of some inputs, and then what they go into. */
+static bool inputs_fit(struct calibration *c, const struct sharing *s, int n,
+		       struct err *e)
 {
+	for (int i = 0; i < n; i++)
+		c->v[c->n++] = (struct moments){
+			s[i].of[0],
+			xcalloc((size_t)s[i].of[0]->cols * s[i].of[0]->cols,
+				sizeof(float))
+		};
+	bool ok = text_pass(c, e);
+	for (int i = 0; ok && i < n; i++)
+		ok = matrices_fit(c, i, &s[i], e);
 	while (c->n)
 		free(c->v[--c->n].sum);
+	return ok;
 }
 
 static bool layer_fit(struct calibration *c, struct qwen_layer *l,
 		      struct err *e)
 {
-	struct qwen_matrix *const qkv[] = { &l->q, &l->k, &l->v },
-				  *const o[] = { &l->o },
-				  *const both[] = { &l->gate, &l->up },
-				  *const down[] = { &l->down };
+	const struct sharing s[] = { { { &l->q, &l->k, &l->v }, 3 },
+				     { { &l->o }, 1 },
+				     { { &l->gate, &l->up }, 2 },
+				     { { &l->down }, 1 } };
 
-	moments_add(c, &l->q);
-	moments_add(c, &l->o);
-	moments_add(c, &l->gate);
-	moments_add(c, &l->down);
-	bool ok = text_pass(c, e) && matrices_fit(c, 0, qkv, 3, e) &&
-		  matrices_fit(c, 1, o, 1, e) &&
-		  matrices_fit(c, 2, both, 2, e) &&
-		  matrices_fit(c, 3, down, 1, e);
-	moments_drop(c);
-	return ok;
+	return inputs_fit(c, s, ARRAY_SIZE(s), e);
 }
 
 /* The output layer, and the embedding, which it may be, too. */
 static bool ends_fit(struct calibration *c, struct err *e)
 {
 	struct qwen_model *m = c->m;
-	struct qwen_matrix *const head[] = { &m->head };
+	const struct sharing head = { { &m->head }, 1 };
 	const struct qwen_convert how = { .kernels = m->kernels,
 					  .threads = m->threads,
 					  .blocks = &m->blocks };
 	const struct qwen_matrix embed = m->embed;
 
-	moments_add(c, &m->head);
-	bool ok = text_pass(c, e) && matrices_fit(c, 0, head, 1, e);
-	moments_drop(c);
-	if (ok && m->config.tied) {
+	if (!inputs_fit(c, &head, 1, e))
+		return false;
+	if (m->config.tied) {
 		m->embed = m->head;
-	} else if (ok) {
-		m->embed.type = c->how->type;
-		ok = qwen_matrix_convert(&how, &m->embed, &embed,
-					 "model.embed_tokens.weight", e);
+		return true;
 	}
-	return ok;
+	m->embed.type = wanted_type(c, &m->embed);
+	m->embed.scale = NULL;
+	return qwen_matrix_convert(&how, &m->embed, &embed,
+				   "model.embed_tokens.weight", e);
 }
 
 static bool layers_fit(struct calibration *c, struct err *e)
@@ -161,8 +169,7 @@ static bool layers_fit(struct calibration *c, struct err *e)
 	return ok && ends_fit(c, e);
 }
 
-static bool can_calibrate(const struct qwen_model *m,
-			  const struct qwen_calibration *how, struct err *e)
+bool qwen_calibration_check(const struct qwen_model *m, size_t n, struct err *e)
 {
 	if (m->backend != &qwen_cpu)
 		return err_set(e, ERR_UNSUPPORTED,
@@ -173,11 +180,11 @@ static bool can_calibrate(const struct qwen_model *m,
 		return err_set(e, ERR_UNSUPPORTED,
 			       "a mixture of experts is not "
 			       "calibrated; wanted a dense model");
-	return how->n >= QWEN_CALIBRATION_LEAST ||
+	return n >= QWEN_CALIBRATION_LEAST ||
 	       err_set(e, ERR_INPUT,
 		       "a text of %zu tokens says too little of "
 		       "what comes; wanted %d at least",
-		       how->n, QWEN_CALIBRATION_LEAST);
+		       n, QWEN_CALIBRATION_LEAST);
 }
 
 bool qwen_model_calibrate(struct qwen_model *m,
@@ -193,7 +200,7 @@ bool qwen_model_calibrate(struct qwen_model *m,
 					  .max_tokens = window,
 					  .stop = how->stop };
 
-	if (!can_calibrate(m, how, e))
+	if (!qwen_calibration_check(m, how->n, e))
 		return false;
 	m->activations = QWEN_AS_F32;
 	m->watch = &watch;

@@ -67,10 +67,41 @@ static enum qwen_dtype fitting_type(enum qwen_dtype t, uint64_t cols)
 	return cols % qwen_dtype_values(t) ? QWEN_F16 : t;
 }
 
+struct search {
+	const char *name;
+	const struct qwen_matrix *found;
+};
+
+static bool name_compare(void *ctx, const struct qwen_part *p, struct err *e)
+{
+	struct search *s = ctx;
+
+	(void)e;
+	if (p->matrix && strcmp(p->name, s->name) == 0)
+		s->found = p->matrix;
+	return true;
+}
+
+/* What is taken instead of a tensor, or NULL. */
+static const struct qwen_matrix *made_find(const struct conversion *c,
+					   const char *name)
+{
+	struct search s = { name, NULL };
+
+	if (c->how->made)
+		qwen_model_each((struct qwen_model *)c->how->made,
+				name_compare, &s, NULL);
+	return s.found;
+}
+
 /* A matrix as it is to be: as wanted, or the nearest that loses nothing. */
 static enum qwen_dtype matrix_type(const struct conversion *c,
 				   const struct qwen_tensor *t, uint64_t cols)
 {
+	const struct qwen_matrix *made = made_find(c, t->name);
+
+	if (made)
+		return dtype_of(made->type);
 	if (c->how->typed)
 		return fitting_type(dtype_of(c->how->type), cols);
 	if (is_float(t->dtype))
@@ -135,8 +166,9 @@ static bool foreign_add(struct conversion *c, const struct qwen_tensor *t)
 	}
 	c->packed[c->n] = to->name;
 	to->name = c->to_gguf ? gguf : name;
-	to->dtype = c->how->typed ? fitting_type(dtype_of(c->how->type),
-						 to->shape[1]) : QWEN_F32;
+	const struct qwen_matrix *made = made_find(c, name);
+	to->dtype = made ? dtype_of(made->type) : c->how->typed ?
+		fitting_type(dtype_of(c->how->type), to->shape[1]) : QWEN_F32;
 	c->from[c->n++] = t;
 	return true;
 }
@@ -369,10 +401,17 @@ static const void *matrix_bytes(struct conversion *c, size_t i, struct err *e)
 				    .blocks = &c->blocks };
 	struct qwen_matrix from, out;
 
+	const struct qwen_matrix *made = made_find(c, c->packed[i] ?
+							c->packed[i] : t->name);
+
 	qwen_blocks_fini(&c->blocks);
-	if (c->packed[i])
+	if (made && weights_of(c->out[i].dtype) == made->type)
+		return made->data;
+	if (made)
+		from = *made;
+	else if (c->packed[i])
 		return foreign_bytes(c, i, &how, e);
-	if (!qwen_matrix_make(&from, t, scale_of(c, t), &how, e))
+	else if (!qwen_matrix_make(&from, t, scale_of(c, t), &how, e))
 		return NULL;
 	out = from;
 	out.type = weights_of(c->out[i].dtype);
@@ -616,7 +655,7 @@ static bool ends_check(const struct qwen_conversion *how, struct err *e)
 {
 	struct stat a, b;
 
-	if (!ends_in_gguf(how->to) && !qwen_is_gguf(how->from))
+	if (!ends_in_gguf(how->to) && (how->made || !qwen_is_gguf(how->from)))
 		return err_set(e, ERR_USAGE, "%s into %s: wanted a GGUF file "
 			       "at one end, INTO ending in .gguf or FROM such "
 			       "a file", how->from, how->to);

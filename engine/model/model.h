@@ -95,6 +95,11 @@ struct qwen_quality {
 	double perplexity_a, perplexity_b;
 };
 /* Both models have the same vocabulary. */
+/* log of the sum of exp(v[n]), so that log p[i] = v[i] - that. */
+double qwen_log_total(const float *v, uint32_t n);
+/* KL(a || b) of logits [n] whose log totals are ta and tb, nats. */
+double qwen_divergence(const float *a, double ta, const float *b, double tb,
+		       uint32_t n);
 bool qwen_quality(const struct qwen_model *a, const struct qwen_model *b,
 		  const struct qwen_sample_text *text,
 		  const volatile sig_atomic_t *stop, struct qwen_quality *out,
@@ -105,7 +110,9 @@ bool qwen_quality(const struct qwen_model *a, const struct qwen_model *b,
 /* What makes a model's matrices integers that fit a text. */
 #define QWEN_CALIBRATION_LEAST 128 /* tokens */
 struct qwen_calibration {
-	enum qwen_weights type; /* INT8 or INT4 */
+	enum qwen_weights type; /* as qwen_matrix_fit() takes it */
+	/* Or NULL: instead of it, of each matrix by qwen_matrix_number(). */
+	const enum qwen_weights *types;
 	const uint32_t *ids;	/* [n] */
 	size_t n;
 	struct progress *progress; /* in layers, or NULL */
@@ -118,6 +125,36 @@ struct qwen_calibration {
  */
 bool qwen_model_calibrate(struct qwen_model *m,
 			  const struct qwen_calibration *how, struct err *e);
+
+/* Can it be, with so many tokens?  It says why not. */
+bool qwen_calibration_check(const struct qwen_model *m, size_t n,
+			    struct err *e);
+
+/* ---------------------------------------------------------- budget.c ---- */
+
+/*
+ * Matrices of a dense model by number: the embedding, those of each layer in the
+ * order of a pass, the output layer where it is another one.
+ */
+uint32_t qwen_matrix_count(const struct qwen_model *m);
+uint32_t qwen_matrix_number(const struct qwen_model *m,
+			    const struct qwen_matrix *w);
+/*
+ * The type of each matrix, types[qwen_matrix_count()], so that all of them have
+ * `bits` for a weight at most, scales included, and little is lost: each matrix
+ * alone as each type says by how much the predictions of a text diverge; what
+ * helps most for its bytes is taken first.  The model is one of floats, on the
+ * processor, and is as it was afterwards.  ERR_USAGE: fewer bits than there are.
+ */
+struct qwen_budget {
+	double bits;
+	const uint32_t *ids; /* [n], of which some are looked at */
+	size_t n;
+	struct progress *progress; /* in matrices, or NULL */
+	const volatile sig_atomic_t *stop; /* or NULL */
+};
+bool qwen_budget_spend(struct qwen_model *m, const struct qwen_budget *how,
+		       enum qwen_weights *types, struct err *e);
 
 /* --------------------------------------------------------- convert.c ---- */
 
@@ -136,6 +173,11 @@ struct qwen_conversion {
 	const char *from, *to; /* a name that ends in .gguf is a file */
 	bool typed;
 	enum qwen_weights type;
+	/*
+	 * Or NULL: a model whose matrices a file takes instead of those of
+	 * `from`, with their types; a dense one.
+	 */
+	const struct qwen_model *made;
 	struct threads *threads;
 	struct progress *progress; /* in tensors, or NULL */
 	/* Or NULL: ends early, without the file begun, once it is set. */

@@ -191,8 +191,7 @@ bool qwen_quantized_write(struct qwen_model *m, const char *from,
 
 /* ---- quality ---- */
 
-/* log of the sum of exp, so that log p[i] = v[i] - that. */
-static double log_total(const float *v, uint32_t n)
+double qwen_log_total(const float *v, uint32_t n)
 {
 	double top = v[0], sum = 0;
 
@@ -201,6 +200,16 @@ static double log_total(const float *v, uint32_t n)
 	for (uint32_t i = 0; i < n; i++)
 		sum += exp(v[i] - top);
 	return top + log(sum);
+}
+
+double qwen_divergence(const float *a, double ta, const float *b, double tb,
+		       uint32_t n)
+{
+	double kl = 0;
+
+	for (uint32_t i = 0; i < n; i++)
+		kl += exp(a[i] - ta) * ((a[i] - ta) - (b[i] - tb));
+	return kl;
 }
 
 static uint32_t find_argmax(const float *v, uint32_t n)
@@ -216,10 +225,10 @@ static uint32_t find_argmax(const float *v, uint32_t n)
 static void add_prediction(struct qwen_quality *q, const float *a,
 			   const float *b, uint32_t vocab, uint32_t next)
 {
-	double ta = log_total(a, vocab), tb = log_total(b, vocab), kl = 0;
+	const double ta = qwen_log_total(a, vocab);
+	const double tb = qwen_log_total(b, vocab);
+	const double kl = qwen_divergence(a, ta, b, tb, vocab);
 
-	for (uint32_t i = 0; i < vocab; i++)
-		kl += exp(a[i] - ta) * ((a[i] - ta) - (b[i] - tb));
 	q->kl += kl;
 	q->kl_off += kl * kl;
 	q->kl_worst = fmax(q->kl_worst, kl);

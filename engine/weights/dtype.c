@@ -118,19 +118,64 @@ static void row_int4(const float *x, uint32_t cols, uint8_t *q, uint16_t *scale)
 	}
 }
 
-static void row_fit(const struct qwen_fit *f, enum qwen_weights type,
+/* What is fitted: codes around zero, with an f16 scale for each group. */
+static const struct fitted {
+	enum qwen_weights type;
+	int least, most;
+} fitted[] = {
+	{ QWEN_W_INT8, -127, 127 }, { QWEN_W_INT4, -8, 7 },
+	{ QWEN_W_Q8_0, -127, 127 }, { QWEN_W_Q5_0, -16, 15 },
+	{ QWEN_W_Q4_0, -8, 7 },
+};
+
+static const struct fitted *fitted_find(enum qwen_weights type)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(fitted); i++)
+		if (fitted[i].type == type)
+			return &fitted[i];
+	return NULL;
+}
+
+/* The codes of a group, as INT4 and blocks have them; where they end. */
+static uint8_t *codes_put(const struct fitted *f, const int8_t *q, uint8_t *to)
+{
+	uint32_t fifths = 0;
+
+	if (f->most == 127) {
+		memcpy(to, q, QWEN_GROUP);
+		return to + QWEN_GROUP;
+	}
+	for (int i = 0; i < QWEN_GROUP; i++)
+		fifths |= (uint32_t)(q[i] - f->least) >> 4 << i;
+	if (f->most == 15) {
+		memcpy(to, &fifths, 4);
+		to += 4;
+	}
+	for (int i = 0; i < 16; i++)
+		to[i] = (uint8_t)(((q[i] - f->least) & 15) |
+				  ((q[i + 16] - f->least) & 15) << 4);
+	return to + 16;
+}
+
+static void row_fit(const struct qwen_fit *fit, enum qwen_weights type,
 		    const float *x, uint8_t *data, uint16_t *scale)
 {
-	const int most = type == QWEN_W_INT4 ? 7 : 127;
-	int8_t *q = xmalloc(f->cols);
+	const struct fitted *f = fitted_find(type);
+	const uint32_t groups = fit->cols / QWEN_GROUP;
+	uint16_t *scales = xmalloc(groups * sizeof(*scales));
+	int8_t *q = xmalloc(fit->cols);
 
-	qwen_fit_row(f, type == QWEN_W_INT4 ? -8 : -127, most, x, q, scale);
-	for (uint32_t c = 0; type == QWEN_W_INT4 && c < f->cols / 2; c++) {
-		const int8_t *low = q + c / 16 * 32 + c % 16;
-		data[c] = (uint8_t)(low[0] + 8) | (uint8_t)(low[16] + 8) << 4;
+	qwen_fit_row(fit, f->least, f->most, x, q, scales);
+	for (uint32_t g = 0; g < groups; g++) {
+		if (!scale) {
+			memcpy(data, &scales[g], 2);
+			data += 2;
+		}
+		data = codes_put(f, q + g * QWEN_GROUP, data);
 	}
-	if (type == QWEN_W_INT8)
-		memcpy(data, q, f->cols);
+	if (scale)
+		memcpy(scale, scales, groups * sizeof(*scales));
+	free(scales);
 	free(q);
 }
 
@@ -285,6 +330,10 @@ bool qwen_matrix_fit(const struct qwen_convert *how, struct qwen_matrix *out,
 	struct row_job j = { .k = how->kernels, .from = from, .fit = fit,
 			     .out = out };
 
+	if (!fitted_find(out->type))
+		return err_set(e, ERR_UNSUPPORTED, "%s is not fitted to inputs; "
+			       "wanted int8, int4, q8_0, q5_0 or q4_0",
+			       qwen_weights_name(out->type));
 	return run_job(how, &j, name, e);
 }
 

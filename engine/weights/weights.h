@@ -251,7 +251,10 @@ void qwen_fit_fini(struct qwen_fit *f);
  */
 void qwen_fit_row(const struct qwen_fit *f, int least, int most,
 		  const float *x, int8_t *q, uint16_t *scale);
-/* A matrix as INT8 or INT4, which out->type says, fitted to inputs. */
+/*
+ * A matrix as INT8, INT4, Q8_0, Q5_0 or Q4_0, which out->type says, fitted to
+ * inputs.
+ */
 bool qwen_matrix_fit(const struct qwen_convert *how, struct qwen_matrix *out,
 		     const struct qwen_matrix *from, const struct qwen_fit *fit,
 		     const char *name, struct err *e);

@@ -15,7 +15,7 @@ tail -c $((n / 10)) "$learnt_text" >"$tmp/held"
 make_copy() {
 	name=$1
 	shift
-	exits 0 "$name" "$q" quantize -q "$@" "$learnt" "$tmp/$name" \
+	exits 0 "$name" "$q" quantize -q --threads 1 "$@" "$learnt" "$tmp/$name" \
 		--prompt-file "$tmp/held" --csv
 	cp "$tmp/out" "$tmp/$name.csv"
 }
@@ -45,17 +45,38 @@ exits 0 'the same with other threads' "$q" quantize -q --to int4 --calibrate \
 ok 'to the byte' cmp "$tmp/fit4/model.safetensors" \
 	"$tmp/three/model.safetensors"
 
+# ---- types of matrices for so many bits ----
+weights=$((($(stat -c %s "$learnt/model.safetensors")) / 4))
+for bits in 4.5 4.8 5.5 7; do
+	exits 0 "$bits bits" "$q" quantize -q --threads 1 --bits $bits --calibrate \
+		"$tmp/seen" "$learnt" "$tmp/mix.gguf" --prompt-file "$tmp/held" \
+		--csv
+	cp "$tmp/out" "$tmp/mix$bits.csv"
+	is "$(cell mix$bits 1)" "mix_$bits" "$bits bits: its name"
+	ok "$bits bits: no more bytes than these, but for norms" awk "BEGIN {
+		exit !($(cell mix$bits 12) <= $bits / 8 * $weights + 8192) }"
+	ok "$bits bits: hardly fewer" awk "BEGIN {
+		exit !($(cell mix$bits 12) > .95 * $bits / 8 * $weights) }"
+done
+is "$(cell mix4.5 6)" "$(cell fit4 6)" '4.5 bits: all of int4'
+for pair in 4.8:4.5 5.5:4.8 7:5.5; do
+	ok "$pair: less is lost with more bits" awk "BEGIN {
+		exit !($(cell mix${pair%:*} 6) < $(cell mix${pair#*:} 6)) }"
+done
+exits 0 'what is written is read' "$q" eval -q --model "$tmp/mix.gguf" \
+	--prompt-file "$tmp/held"
+
 # ---- divergence of windows, once more: each begins with the last token ----
 ids=$("$q" tokenize -q --model "$learnt" "$tmp/held" | tr -s ' \n' '\n' |
 	sed -n '/./p' | head -n 150)
 list() { echo "$ids" | sed -n "$1p" | paste -sd,; }
-exits 0 'a text of more than a window' "$q" quantize -q --to int4 "$learnt" \
+exits 0 'a text of more than a window' "$q" quantize -q --threads 1 --to int4 "$learnt" \
 	"$tmp/short" --ids "$(list 1,150)" --context 80 --csv
 is "$(sed -n '3s/\r//p' "$tmp/out" | cut -d, -f 9)" 149 'all are predicted'
 whole=$(sed -n '3s/\r//p' "$tmp/out" | cut -d, -f 6)
 sum=0
 for part in 1,80 80,150; do
-	exits 0 "tokens $part" "$q" quantize -q --to int4 "$learnt" \
+	exits 0 "tokens $part" "$q" quantize -q --threads 1 --to int4 "$learnt" \
 		"$tmp/short" --ids "$(list $part)" --csv
 	sum=$(sed -n '3s/\r//p' "$tmp/out" |
 		awk -F, -v sum="$sum" '{ print sum + $6 * $9 }')
@@ -71,6 +92,17 @@ has "$tmp/err" '128 at least' 'is told'
 exits 2 'no such text' "$q" quantize -q --to int4 --calibrate "$tmp/none" \
 	"$learnt" "$tmp/x"
 has "$tmp/err" "$tmp/none" 'is named'
+exits 2 'too few bits' "$q" quantize -q --threads 1 --bits 4.4 --calibrate "$tmp/seen" \
+	"$learnt" "$tmp/x.gguf"
+has "$tmp/err" '4.5 at least' 'is told'
+exits 2 'bits without a text' "$q" quantize -q --threads 1 --bits 5 "$learnt" "$tmp/x.gguf"
+has "$tmp/err" 'wanted a text' 'is told'
+exits 2 'bits and a type' "$q" quantize -q --threads 1 --bits 5 --to int4 --calibrate \
+	"$tmp/seen" "$learnt" "$tmp/x.gguf"
+has "$tmp/err" 'of each matrix' 'is told'
+exits 2 'bits in a folder' "$q" quantize -q --threads 1 --bits 5 --calibrate "$tmp/seen" \
+	"$learnt" "$tmp/x"
+has "$tmp/err" 'ending in .gguf' 'is told'
 "$q" make -q --model "$tmp/moe" --shape tiny-moe
 exits 2 'a mixture' "$q" quantize -q --to int4 --calibrate "$tmp/seen" \
 	"$tmp/moe" "$tmp/x"

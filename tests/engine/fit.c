@@ -172,7 +172,15 @@ static void test_inputs(double share, double most_share, int least, int most)
 
 static void test_matrix(void)
 {
-	static float w[ROWS * N], sums[N * N], y[N], z[N];
+	static const struct {
+		enum qwen_weights as;
+		int least, most;
+	} type[] = { { QWEN_W_INT8, -127, 127 },
+		     { QWEN_W_INT4, -8, 7 },
+		     { QWEN_W_Q8_0, -127, 127 },
+		     { QWEN_W_Q5_0, -16, 15 },
+		     { QWEN_W_Q4_0, -8, 7 } };
+	static float w[ROWS * N], sums[N * N], y[N];
 	static double h[N][N];
 	struct err e = { 0 };
 	struct threads *t = threads_new(2, &e);
@@ -188,26 +196,32 @@ static void test_matrix(void)
 	for (int i = 0; i < ROWS * N; i++)
 		w[i] = (float)random_normal(&seed);
 	ok(fit_new(&f, h, 1, sums, &e), "factors");
-	for (int k = 0; k < 2; k++) {
+	for (size_t k = 0; k < ARRAY_SIZE(type); k++) {
 		struct qwen_matrix to = from;
 		double off = 0;
-		to.type = k ? QWEN_W_INT4 : QWEN_W_INT8;
+		to.type = type[k].as;
 		ok(qwen_matrix_fit(&how, &to, &from, &f, "w", &e), "%s",
 		   qwen_weights_name(to.type));
 		for (uint32_t r = 0; r < ROWS; r++) {
 			int8_t q[N];
 			uint16_t scale[N / 32];
 			qwen_matrix_row(how.kernels, &to, r, y);
-			qwen_fit_row(&f, k ? -8 : -127, k ? 7 : 127, w + r * N,
+			qwen_fit_row(&f, type[k].least, type[k].most, w + r * N,
 				     q, scale);
 			for (int i = 0; i < N; i++)
-				z[i] = (float)(q[i] * float_value(scale[i / 32],
-								  5, 10));
-			for (int i = 0; i < N; i++)
-				off = fmax(off, fabs(y[i] - z[i]));
+				off = fmax(
+					off,
+					fabs(y[i] -
+					     q[i] * float_value(scale[i / 32],
+								5, 10)));
 		}
 		ok(off == 0, "its rows");
 	}
+	struct qwen_matrix to = from;
+	to.type = QWEN_W_IQ4_NL;
+	ok(!qwen_matrix_fit(&how, &to, &from, &f, "w", &e) &&
+		   e.code == ERR_UNSUPPORTED,
+	   "uneven codes are refused");
 	qwen_fit_fini(&f);
 	qwen_blocks_fini(&blocks);
 	threads_free(t);

@@ -1,0 +1,237 @@
+/*
+ * engine/model/budget.c - types of matrices for so many bits.
+ *
+ * What a matrix loses alone says where bits help; that losses of several add up
+ * is taken for granted, which is near enough to choose by.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/cpu/cpu.h"
+#include "engine/model/model.h"
+
+/* Tokens that are looked at, and those of a sequence. */
+enum { LOOKED_AT = 512, WINDOW = 256 };
+
+/* In the order of their bits. */
+static const enum qwen_weights choice[] = { QWEN_W_Q4_0, QWEN_W_Q5_0,
+					    QWEN_W_Q8_0 };
+enum { CHOICES = ARRAY_SIZE(choice) };
+
+/* ---- matrices by number ---- */
+
+#define OF_LAYER 7
+
+uint32_t qwen_matrix_count(const struct qwen_model *m)
+{
+	return 1 + OF_LAYER * m->config.layers + !m->config.tied;
+}
+
+static struct qwen_matrix *matrix_at(struct qwen_model *m, uint32_t number)
+{
+	if (number == 0)
+		return &m->embed;
+	if (number > OF_LAYER * m->config.layers)
+		return &m->head;
+	struct qwen_layer *l = &m->layer[(number - 1) / OF_LAYER];
+	struct qwen_matrix *const all[OF_LAYER] = { &l->q,   &l->k,    &l->v,
+						    &l->o,   &l->gate, &l->up,
+						    &l->down };
+	return all[(number - 1) % OF_LAYER];
+}
+
+uint32_t qwen_matrix_number(const struct qwen_model *m,
+			    const struct qwen_matrix *w)
+{
+	for (uint32_t i = 1; i < qwen_matrix_count(m); i++)
+		if (matrix_at((struct qwen_model *)m, i) == w)
+			return i;
+	return 0; /* the embedding, or an output layer that is it */
+}
+
+/* ---- what is lost ---- */
+
+struct trial {
+	struct qwen_model *m;
+	const struct qwen_budget *how;
+	struct qwen_state *st;
+	uint32_t window, n; /* tokens of a sequence, and of all */
+	float *logits;	    /* [n][vocab] of the model as it is */
+	double *total;	    /* [n]: their log totals */
+	/* [matrices][CHOICES] */
+	double *loss;
+};
+
+/* Adds up what the text's predictions diverge; `keep`: has them kept. */
+static bool text_try(struct trial *t, bool keep, double *sum, struct err *e)
+{
+	const uint32_t vocab = t->m->config.vocab;
+	struct qwen_token token[WINDOW];
+
+	*sum = 0;
+	for (uint32_t at = 0, n; at < t->n; at += n) {
+		n = t->n - at < t->window ? t->n - at : t->window;
+		for (uint32_t i = 0; i < n; i++)
+			token[i] =
+				(struct qwen_token){ .id = t->how->ids[at + i],
+						     .logits = true };
+		qwen_state_truncate(t->st, 0, 0);
+		if (!qwen_forward(t->st, token, n, e))
+			return false;
+		for (uint32_t i = at; i < at + n; i++) {
+			const float *v = qwen_logits(t->st, i - at);
+			float *as = t->logits + (size_t)i * vocab;
+			const double total = qwen_log_total(v, vocab);
+			if (keep) {
+				memcpy(as, v, vocab * sizeof(*v));
+				t->total[i] = total;
+			}
+			*sum += qwen_divergence(as, t->total[i], v, total,
+						vocab);
+		}
+	}
+	return true;
+}
+
+/* One matrix as one type, and back. */
+static bool matrix_try(struct trial *t, uint32_t number, int k, struct err *e)
+{
+	struct qwen_model *m = t->m;
+	struct qwen_matrix *w = matrix_at(m, number), was = *w, as = was;
+	const bool both = number == 0 && m->config.tied;
+	struct qwen_blocks blocks = { 0 };
+	const struct qwen_convert how = { .kernels = m->kernels,
+					  .threads = m->threads,
+					  .blocks = &blocks };
+
+	as.type = choice[k];
+	as.scale = NULL;
+	bool ok = qwen_matrix_convert(&how, &as, &was, "of a layer", e);
+	if (ok) {
+		*w = as;
+		if (both)
+			m->head = as;
+		ok = text_try(t, false, &t->loss[number * CHOICES + k], e);
+		*w = was;
+		if (both)
+			m->head = was;
+	}
+	qwen_blocks_fini(&blocks);
+	return ok;
+}
+
+static bool matrices_try(struct trial *t, struct err *e)
+{
+	double none;
+	bool ok = text_try(t, true, &none, e);
+
+	for (uint32_t i = 0; ok && i < qwen_matrix_count(t->m); i++) {
+		for (int k = 0; ok && k < CHOICES; k++)
+			ok = matrix_try(t, i, k, e);
+		if (t->how->progress)
+			progress_step(t->how->progress, 1);
+	}
+	return ok;
+}
+
+/* ---- what is chosen ---- */
+
+static double bytes_of(struct qwen_model *m, uint32_t number, int k)
+{
+	struct qwen_matrix w = *matrix_at(m, number);
+
+	w.type = choice[k];
+	return (double)qwen_matrix_bytes(&w);
+}
+
+/* The step up that helps most for its bytes, of those that are left. */
+static bool step_find(const struct trial *t, const int *at, double left,
+		      uint32_t *number, int *to)
+{
+	double best = 0;
+
+	for (uint32_t i = 0; i < qwen_matrix_count(t->m); i++)
+		for (int k = at[i] + 1; k < CHOICES; k++) {
+			const double *loss = t->loss + i * CHOICES;
+			double more =
+				bytes_of(t->m, i, k) - bytes_of(t->m, i, at[i]);
+			double helps = (loss[at[i]] - loss[k]) / more;
+			if (more > left || helps <= best)
+				continue;
+			best = helps;
+			*number = i;
+			*to = k;
+		}
+	return best > 0;
+}
+
+static void types_choose(const struct trial *t, double left,
+			 enum qwen_weights *types)
+{
+	const uint32_t n = qwen_matrix_count(t->m);
+	int *at = xcalloc(n, sizeof(*at)), to = 0;
+	uint32_t i = 0;
+
+	while (step_find(t, at, left, &i, &to)) {
+		left -= bytes_of(t->m, i, to) - bytes_of(t->m, i, at[i]);
+		at[i] = to;
+	}
+	for (i = 0; i < n; i++)
+		types[i] = choice[at[i]];
+	free(at);
+}
+
+/* Bytes that are left where all matrices have the fewest. */
+static bool bytes_left(struct qwen_model *m, double bits, double *left,
+		       struct err *e)
+{
+	double weights = 0, least = 0;
+
+	for (uint32_t i = 0; i < qwen_matrix_count(m); i++) {
+		const struct qwen_matrix *w = matrix_at(m, i);
+		weights += (double)w->rows * w->cols;
+		least += bytes_of(m, i, 0);
+	}
+	*left = bits / 8 * weights - least;
+	return *left > -1 ||
+	       err_set(e, ERR_USAGE,
+		       "%g bits for a weight; wanted %g at least "
+		       "(the fewest have %s)",
+		       bits, 8 * least / weights, qwen_weights_name(choice[0]));
+}
+
+bool qwen_budget_spend(struct qwen_model *m, const struct qwen_budget *how,
+		       enum qwen_weights *types, struct err *e)
+{
+	const enum qwen_activations asked = m->activations;
+	const uint32_t most = m->config.max_positions;
+	struct trial t = { .m = m,
+			   .how = how,
+			   .window = most < WINDOW ? most : WINDOW,
+			   .n = how->n < LOOKED_AT ? (uint32_t)how->n :
+						     LOOKED_AT };
+	const struct qwen_shape shape = { .sequences = 1,
+					  .positions = t.window,
+					  .max_tokens = t.window,
+					  .stop = how->stop };
+	double left;
+
+	if (!qwen_calibration_check(m, how->n, e) ||
+	    !bytes_left(m, how->bits, &left, e))
+		return false;
+	m->activations = QWEN_AS_F32;
+	t.logits = xcalloc((size_t)t.n * m->config.vocab, sizeof(*t.logits));
+	t.total = xcalloc(t.n, sizeof(*t.total));
+	t.loss = xcalloc((size_t)qwen_matrix_count(m) * CHOICES,
+			 sizeof(*t.loss));
+	t.st = qwen_state_new(m, &shape, e);
+	bool ok = t.st && matrices_try(&t, e);
+	if (ok)
+		types_choose(&t, left, types);
+	qwen_state_free(t.st);
+	free(t.logits);
+	free(t.total);
+	free(t.loss);
+	m->activations = asked;
+	return ok;
+}
