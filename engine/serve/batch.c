@@ -311,20 +311,20 @@ static enum qwen_end end_of(const struct qwen_batch *b, const struct request *r,
 static void sample_next(struct qwen_batch *b, struct request *r,
 			const float *logits)
 {
-	enum qwen_end end = QWEN_END_BROKEN;
+	struct qwen_news news = { .end = QWEN_END_BROKEN };
 	struct err e = { 0 };
-	uint32_t id = 0;
 
 	if (!logits)
 		return;
-	if (qwen_sample(&r->sampler, logits, &id, &e)) {
-		qwen_sampler_see(&r->sampler, id);
-		qwen_ids_add(&r->ids, id);
+	if (qwen_sample(&r->sampler, logits, &news.token, &e)) {
+		qwen_sampler_see(&r->sampler, news.token);
+		qwen_ids_add(&r->ids, news.token);
 		user_of(b, r->user)->tokens++;
 		b->counts.tokens++;
-		end = end_of(b, r, id);
+		news.end = end_of(b, r, news.token);
+		news.logits = logits;
 	}
-	r->gone = !b->heard(b->ctx, r->who, id, end) || end != QWEN_GOES_ON;
+	r->gone = !b->heard(b->ctx, r->who, &news) || news.end != QWEN_GOES_ON;
 }
 
 /* What of one request a pass has. */

@@ -123,12 +123,17 @@ enum qwen_end {
 	QWEN_END_LENGTH, /* of what was asked for */
 	QWEN_END_BROKEN	 /* no token: logits are no numbers */
 };
+/* A request's next token. */
+struct qwen_news {
+	enum qwen_end end;
+	uint32_t token;
+	const float *logits; /* [vocab], of the model; NULL: broken */
+};
 /*
- * A request's next token.  False: nobody wants more of it.  It is gone after
- * that, and after an end.  Must not call the batch.
+ * False: nobody wants more of it.  It is gone after that, and after an end.
+ * Must not call the batch; the news are gone when it returns.
  */
-typedef bool qwen_heard_fn(void *ctx, void *who, uint32_t token,
-			   enum qwen_end end);
+typedef bool qwen_heard_fn(void *ctx, void *who, const struct qwen_news *news);
 
 struct qwen_batch_counts {
 	uint32_t running, waiting, blocks_left;

@@ -3,8 +3,9 @@
  *
  * Qwen's byte-level byte-pair encoding (tokenizer.c, bpe.c, nfc.c) and its way
  * back (detokenize.c), a trainer of small ones (bpe_train.c), conversations
- * (chat.c), questions of a search (retrieve.c), the choice of the next token (sample.c), and the judgement of what
- * was generated (coherence.c).
+ * (chat.c), questions of a search (retrieve.c), the choice of the next token
+ * (sample.c), how likely tokens are (likely.c), and the judgement of what was
+ * generated (coherence.c).
  */
 #ifndef T0_ENGINE_TEXT_H
 #define T0_ENGINE_TEXT_H
@@ -221,6 +222,21 @@ bool qwen_sample_odds(struct qwen_sampler *s, const float *logits, double *odds,
 bool qwen_sample_proposed(struct qwen_sampler *s, const float *logits,
 			  uint32_t proposed, const double *odds, uint32_t *id,
 			  struct err *e);
+
+/* ---------------------------------------------------------- likely.c ---- */
+
+/* A token and the natural logarithm of its probability by the logits alone. */
+struct qwen_likely {
+	uint32_t id;
+	double log_p;
+};
+/*
+ * Fills the logarithm of *said, whose id is below `vocab`, and the `n` likeliest
+ * tokens, best first, the lowest id of equals.  n is at most vocab.
+ */
+void qwen_find_likely(const float *logits, uint32_t vocab,
+		      struct qwen_likely *said, struct qwen_likely *top,
+		      uint32_t n);
 
 /* ------------------------------------------------------- coherence.c ---- */
 

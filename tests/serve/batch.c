@@ -120,12 +120,13 @@ struct asked {
 	bool over, wrong;
 };
 
-static bool hear_token(void *ctx, void *who, uint32_t token, enum qwen_end end)
+static bool hear_token(void *ctx, void *who, const struct qwen_news *news)
 {
+	const enum qwen_end end = news->end;
 	struct asked *a = who;
 
 	(void)ctx;
-	if (a->over || a->n == a->want_n || a->want[a->n] != token)
+	if (a->over || a->n == a->want_n || a->want[a->n] != news->token)
 		a->wrong = true;
 	else
 		a->n++;

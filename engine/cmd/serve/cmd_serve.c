@@ -24,7 +24,7 @@ bool serve_submit(struct server *s, struct job *j)
 		*at = j;
 		s->jobs++;
 		s->requests++;
-		j->going = j->n;
+		j->going = j->n_choices;
 		j->known = true;
 		pthread_cond_signal(&s->work);
 	} else {
@@ -53,6 +53,27 @@ static void break_off(struct job *j, unsigned status, const char *why)
 	j->status = status;
 }
 
+/* A token with those that were likely. */
+struct told {
+	struct qwen_likely said, top[MOST_LIKELY];
+};
+
+static void add_word(struct choice *c, const struct told *t)
+{
+	const struct word w = { t->said, c->text.len + c->decoder.n_held };
+
+	vec_push(&c->words, w);
+	for (uint32_t i = 0; i < c->job->likely; i++)
+		vec_push(&c->likely, t->top[i]);
+}
+
+/* Words whose text was cut are not told. */
+static void cut_words(struct choice *c)
+{
+	while (c->words.n && c->words.v[c->words.n - 1].from >= c->text.len)
+		c->words.n--;
+}
+
 /* Cuts the text before the first stop string in what is new. */
 static bool cut_stop(struct choice *c, size_t from)
 {
@@ -73,30 +94,43 @@ static bool cut_stop(struct choice *c, size_t from)
 	return first;
 }
 
-static bool hear_token(void *ctx, void *who, uint32_t token, enum qwen_end end)
+static bool hear_token(void *ctx, void *who, const struct qwen_news *news)
 {
 	struct server *s = ctx;
 	struct choice *c = who;
 	struct job *j = c->job;
+	enum qwen_end end = news->end;
+	bool is_text = end == QWEN_GOES_ON || end == QWEN_END_LENGTH, cut, more;
+	struct told told = { .said.id = news->token };
 	size_t from;
 
+	if (is_text && j->logprobs)
+		qwen_find_likely(news->logits, s->session.model.config.vocab,
+				 &told.said, told.top, j->likely);
 	pthread_mutex_lock(&s->lock);
 	from = c->text.len;
 	c->tokens += end != QWEN_END_BROKEN;
-	if (end == QWEN_GOES_ON || end == QWEN_END_LENGTH)
-		qwen_detokenize(&c->decoder, s->session.tok, token, &c->text);
+	if (is_text) {
+		if (j->logprobs)
+			add_word(c, &told);
+		qwen_detokenize(&c->decoder, s->session.tok, news->token,
+				&c->text);
+	}
 	if (end != QWEN_GOES_ON)
 		qwen_detokenize_end(&c->decoder, &c->text);
 	if (end == QWEN_END_BROKEN)
 		break_off(j, 500, "the model's logits are no numbers");
-	if (cut_stop(c, from) || end == QWEN_END_STOP)
+	cut = cut_stop(c, from);
+	if (cut)
+		cut_words(c);
+	if (cut || end == QWEN_END_STOP)
 		c->finish = "stop";
 	else if (end != QWEN_GOES_ON)
 		c->finish = "length";
 	j->going -= c->finish != NULL;
-	end = j->cancelled || c->finish ? QWEN_END_STOP : QWEN_GOES_ON;
+	more = !j->cancelled && !c->finish;
 	pthread_mutex_unlock(&s->lock);
-	return end == QWEN_GOES_ON;
+	return more;
 }
 
 /* ---- the loop ---- */
@@ -108,10 +142,12 @@ struct known {
 
 static void add_choices(struct server *s, struct job *j)
 {
-	for (uint32_t i = 0; i < j->n; i++) {
-		struct qwen_ask ask = { j->prompt.v, (uint32_t)j->prompt.n,
-					j->most,     j->how,
-					j->user,     &j->choice[i] };
+	for (uint32_t i = 0; i < j->n_choices; i++) {
+		const struct qwen_ids *ids = &j->prompts.v[i / j->n];
+		struct qwen_ask ask = {
+			ids->v, (uint32_t)ids->n, j->most,
+			j->how, j->user,	  &j->choice[i]
+		};
 		ask.how.seed += i;
 		if (!qwen_batch_add(s->batch, &ask, &j->refused)) {
 			break_off(j, 400, j->refused.msg);
@@ -137,7 +173,7 @@ static void forget_jobs(struct server *s, struct known *k)
 			k->v[n++] = j;
 			continue;
 		}
-		for (uint32_t c = 0; c < j->n; c++)
+		for (uint32_t c = 0; c < j->n_choices; c++)
 			qwen_batch_cancel(s->batch, &j->choice[c]);
 		*(j->going ? &s->cancelled : &s->finished) += 1;
 		s->jobs--;

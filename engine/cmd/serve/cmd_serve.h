@@ -8,10 +8,19 @@
 
 #include <pthread.h>
 
+#include "base/vec.h"
 #include "engine/cmd/cmd.h"
 #include "engine/serve/serve.h"
 
-enum { MOST_STOPS = 4, MOST_CHOICES = 16 };
+enum { MOST_STOPS = 4, MOST_CHOICES = 16, MOST_LIKELY = 20 };
+
+enum serve_kind { SERVE_COMPLETION, SERVE_CHAT };
+
+/* A token of a text, where logarithms of probabilities are wanted. */
+struct word {
+	struct qwen_likely said;
+	size_t from; /* where its bytes begin in the text */
+};
 
 /* One of a request's texts. */
 struct choice {
@@ -19,7 +28,10 @@ struct choice {
 	struct qwen_detokenizer decoder;
 	struct buf text; /* cut before a stop string */
 	uint32_t tokens;
-	size_t sent;	    /* bytes that a stream has had */
+	VEC(struct word) words;
+	VEC(struct qwen_likely) likely; /* job->likely of each of them */
+	size_t sent;			/* bytes that a stream has had */
+	size_t words_sent;
 	const char *finish; /* NULL: it goes on */
 	bool told;	    /* the stream has its finish */
 };
@@ -27,15 +39,19 @@ struct choice {
 /* A request, its handler's; what changes is under the server's lock. */
 struct job {
 	struct server *s;
-	struct qwen_ids prompt;
+	enum serve_kind kind;
+	VEC(struct qwen_ids) prompts;
 	struct qwen_sampling how;
-	uint32_t most, n;
+	uint32_t most, n; /* tokens of a text; texts of a prompt */
+	bool logprobs;
+	uint32_t likely; /* others that each token is told with */
 	uint64_t user, deadline_ns;
 	char *stop[MOST_STOPS];
 	size_t n_stops, longest; /* bytes of the longest one */
-	bool chat, stream, usage, head_told, usage_told, end_told;
+	bool stream, usage, usage_told, end_told;
 	char id[32];
-	struct choice choice[MOST_CHOICES];
+	struct choice *choice; /* [n_choices], those of a prompt together */
+	uint32_t n_choices;
 	uint32_t going;	    /* choices without a finish */
 	bool cancelled;	    /* by the handler */
 	bool known;	    /* the loop may still speak of it */

@@ -1,0 +1,33 @@
+/*
+ * engine/cmd/serve/cmd_serve_http.h - OpenAI's form of what t0-qwen3 serve is
+ * asked for (cmd_serve_ask.c) and of what it says (cmd_serve_answer.c), for who
+ * has the connections (cmd_serve_http.c).
+ */
+#ifndef T0_ENGINE_CMD_SERVE_HTTP_H
+#define T0_ENGINE_CMD_SERVE_HTTP_H
+
+#include <jansson.h>
+
+#include "engine/cmd/serve/cmd_serve.h"
+
+/*
+ * A request's job.  NULL: it is refused, for what `e` says and, unless it is
+ * NULL, for the parameter that *param names.
+ */
+struct job *serve_job_new(struct server *s, enum serve_kind kind,
+			  const struct buf *body, const char **param,
+			  struct err *e);
+void serve_job_free(struct job *j); /* NULL: nothing */
+
+/* `param` may be NULL. */
+json_t *serve_error_json(unsigned status, const char *message,
+			 const char *param);
+/* What the server's model is called. */
+json_t *serve_name_json(const struct server *s);
+/* The answer, where the loop does not speak of the job any more. */
+json_t *serve_answer_json(const struct job *j);
+/* Of a stream, as events: its beginning, and what is new of its job. */
+void serve_put_start(const struct job *j, struct buf *out);
+void serve_put_news(struct job *j, struct buf *out);
+
+#endif
