@@ -64,7 +64,7 @@ struct qwen_cmd {
 	const char *sweep, *shard; /* NULL: one run; the whole sweep */
 	bool train; /* of forecast */
 	/* serve */
-	const char *bind, *key_file;
+	const char *bind, *key_file, *pooling;
 	uint64_t port, sequences, blocks, queue, max_body, timeout, grace;
 	/* load */
 	const char *url, *asked_model, *request_rate, *trace, *log;

@@ -22,7 +22,7 @@ static struct qwen_cmd c = {
 	.clip = 1, .beta1 = 0.9, .beta2 = 0.95, .momentum = 0.95,
 	.precision = "f32", .recompute = "none", .optimizer = "adamw",
 	.schedule = "cosine", .lora_targets = "q_proj,v_proj",
-	.bind = "127.0.0.1", .port = 8080, .sequences = 16, .queue = 256,
+	.bind = "127.0.0.1", .pooling = "last", .port = 8080, .sequences = 16, .queue = 256,
 	.max_body = 1 << 20, .timeout = 600, .grace = 30,
 	.thinking = "dim", .answer = 1024,
 	.url = "http://127.0.0.1:8080", .request_rate = "1", .requests = 32,
@@ -404,6 +404,9 @@ static const struct cli_opt options[] = {
 	  "bytes of a request (1048576)" },
 	{ "grace", 0, CLI_U64, &c.grace, "N",
 	  "seconds after a signal for what was begun (30)" },
+	{ "pooling", 0, CLI_STR, &c.pooling, "HOW",
+	  "a text's embedding is its last token's vector: last (default), or "
+	  "all tokens' mean" },
 	CLI_OF("check"),
 	{ "limits", 0, CLI_STR, &c.limits, "FILE",
 	  "lines \"name value\" that replace its limits" },

@@ -19,6 +19,8 @@ struct request {
 	struct qwen_sampler sampler;
 	struct qwen_table table; /* its length: positions computed */
 	uint32_t slot;		 /* NO_SLOT: waits */
+	enum qwen_pool pool;
+	double *vector; /* [hidden], where pooled: the sum so far */
 	bool gone;
 };
 
@@ -110,6 +112,7 @@ static void request_free(struct qwen_batch *b, struct request *r)
 	give_back(b, r);
 	qwen_sampler_fini(&r->sampler);
 	qwen_ids_fini(&r->ids);
+	free(r->vector);
 	free(r);
 }
 
@@ -133,7 +136,7 @@ static bool ask_check(const struct qwen_batch *b, const struct qwen_ask *ask,
 {
 	const uint64_t all = (uint64_t)ask->n + ask->tokens;
 
-	if (!ask->n || !ask->tokens)
+	if (!ask->n || !ask->tokens != (ask->pool != QWEN_POOL_NONE))
 		return err_set(e, ERR_USAGE,
 			       "%u tokens, and %u to follow: "
 			       "wanted at least 1 of each",
@@ -166,7 +169,10 @@ bool qwen_batch_add(struct qwen_batch *b, const struct qwen_ask *ask,
 			       .most = ask->tokens,
 			       .user = ask->user,
 			       .who = ask->who,
-			       .slot = NO_SLOT };
+			       .slot = NO_SLOT,
+			       .pool = ask->pool };
+	if (ask->pool)
+		r->vector = xcalloc(b->m->config.hidden, sizeof(*r->vector));
 	if (!qwen_sampler_init(&r->sampler, &ask->how, b->m->config.vocab, e)) {
 		request_free(b, r);
 		return false;
@@ -233,8 +239,11 @@ static struct request *next_waiting(struct qwen_batch *b)
 /* Whole pieces of the prompt that are in the cache; one token is left. */
 static void find_beginning(struct qwen_batch *b, struct request *r)
 {
-	uint32_t found =
-		qwen_pages_find(b->pages, &r->table, r->ids.v, r->n_prompt - 1);
+	uint32_t found = 0;
+
+	if (r->pool != QWEN_POOL_MEAN) /* which needs all of them */
+		found = qwen_pages_find(b->pages, &r->table, r->ids.v,
+					r->n_prompt - 1);
 
 	qwen_pages_truncate(b->pages, &r->table,
 			    found - found % b->shape.chunk);
@@ -259,6 +268,9 @@ static void admit_waiting(struct qwen_batch *b)
 		b->counts.found_tokens += r->table.length;
 		b->taken[slot] = true;
 		r->slot = slot;
+		if (r->pool)
+			memset(r->vector, 0,
+			       b->m->config.hidden * sizeof(*r->vector));
 	}
 }
 
@@ -294,8 +306,10 @@ static void put_tokens(struct qwen_batch *b, const struct request *r,
 		b->token[at + i] = (struct qwen_token){
 			.id = r->ids.v[r->table.length - n + i],
 			.sequence = r->slot,
+			.hidden = r->pool == QWEN_POOL_MEAN,
 		};
-	b->token[at + n - 1].logits = r->table.length == r->ids.n;
+	b->token[at + n - 1].logits = !r->pool && r->table.length == r->ids.n;
+	b->token[at + n - 1].hidden = r->pool;
 }
 
 static enum qwen_end end_of(const struct qwen_batch *b, const struct request *r,
@@ -370,6 +384,28 @@ static bool write_texts(struct qwen_batch *b, uint32_t *spent, struct err *e)
 	return !n || run_few(b, s, n, tokens, e);
 }
 
+/* The vectors of a piece of n tokens, and of the last one the result. */
+static void pool_piece(struct qwen_batch *b, struct request *r, uint32_t n)
+{
+	const uint32_t hidden = b->m->config.hidden;
+	const bool mean = r->pool == QWEN_POOL_MEAN,
+		   last = r->table.length == r->n_prompt;
+	const struct qwen_news news = { .end = QWEN_END_POOLED,
+					.vector = r->vector };
+
+	for (uint32_t i = mean ? 0 : n - 1; i < n && (mean || last); i++) {
+		const float *v = qwen_hidden(b->state, i);
+		for (uint32_t k = 0; k < hidden; k++)
+			r->vector[k] += v[k];
+	}
+	if (!last)
+		return;
+	for (uint32_t k = 0; k < hidden && mean; k++)
+		r->vector[k] /= r->n_prompt;
+	b->heard(b->ctx, r->who, &news);
+	r->gone = true;
+}
+
 /* The next piece of a prompt, in a pass of its own. */
 static bool read_piece(struct qwen_batch *b, struct request *r, uint32_t *spent,
 		       struct err *e)
@@ -386,7 +422,10 @@ static bool read_piece(struct qwen_batch *b, struct request *r, uint32_t *spent,
 		return false;
 	if (n == b->shape.chunk)
 		qwen_pages_name(b->pages, &r->table, r->ids.v);
-	sample_next(b, r, qwen_logits(b->state, n - 1));
+	if (r->pool)
+		pool_piece(b, r, n);
+	else
+		sample_next(b, r, qwen_logits(b->state, n - 1));
 	return true;
 }
 

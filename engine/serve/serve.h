@@ -95,6 +95,8 @@ void qwen_pages_drop(struct qwen_pages *p, struct qwen_table *t);
  * request gives its own back and computes them again later; the earliest never
  * does, so all end.
  *
+ * A request may also want one vector of its text (engine/state's hidden).
+ *
  * One thread at a time.
  */
 struct qwen_batch;
@@ -108,26 +110,36 @@ struct qwen_batch_shape {
 	struct qwen_kinds cache;
 };
 
+/* One vector of a text, instead of tokens that follow. */
+enum qwen_pool {
+	QWEN_POOL_NONE,
+	QWEN_POOL_MEAN, /* of all its tokens' */
+	QWEN_POOL_LAST	/* its last token's */
+};
+
 struct qwen_ask {
 	const uint32_t *ids; /* [n], n at least 1; copied */
 	uint32_t n;
-	uint32_t tokens; /* that follow, at most; at least 1 */
+	uint32_t tokens; /* that follow, at most; at least 1, pooled: 0 */
 	struct qwen_sampling how;
 	uint64_t user; /* any number that users differ by */
 	void *who;     /* the caller's */
+	enum qwen_pool pool;
 };
 
 enum qwen_end {
 	QWEN_GOES_ON,
 	QWEN_END_STOP,	 /* the token is one of the model's stops */
 	QWEN_END_LENGTH, /* of what was asked for */
+	QWEN_END_POOLED, /* no token: the vector */
 	QWEN_END_BROKEN	 /* no token: logits are no numbers */
 };
 /* A request's next token. */
 struct qwen_news {
 	enum qwen_end end;
 	uint32_t token;
-	const float *logits; /* [vocab], of the model; NULL: broken */
+	const float *logits;  /* [vocab], of the model; NULL: no token */
+	const double *vector; /* [hidden] of qwen_hidden()'s, where pooled */
 };
 /*
  * False: nobody wants more of it.  It is gone after that, and after an end.

@@ -13,7 +13,7 @@
 #include "engine/serve/serve.h"
 #include "tests/tap.h"
 
-enum { TEXTS = 24, MOST = 96, LENGTHS = 3, TYPES = 2, REQUESTS = 9 };
+enum { HIDDEN = 64, TEXTS = 24, MOST = 96, LENGTHS = 3, TYPES = 2, REQUESTS = 9 };
 static const uint32_t chunks[LENGTHS] = { 16, 24, 5 };
 static const enum qwen_weights caches[TYPES] = { QWEN_W_F32, QWEN_W_INT8 };
 
@@ -22,6 +22,7 @@ struct text {
 	uint32_t ids[MOST], n, most;
 	struct qwen_sampling how;
 	uint32_t out[TYPES][LENGTHS][MOST], n_out[TYPES][LENGTHS];
+	double mean[TYPES][LENGTHS][HIDDEN]; /* vector of the prompt */
 };
 
 static struct text text[TEXTS];
@@ -46,7 +47,7 @@ static bool forward_piece(struct qwen_state *s, const uint32_t *ids, uint32_t n)
 	struct err e = { 0 };
 
 	for (uint32_t i = 0; i < n; i++)
-		t[i].id = ids[i];
+		t[i] = (struct qwen_token){ .id = ids[i], .hidden = true };
 	t[n - 1].logits = true;
 	return qwen_forward(s, t, n, &e);
 }
@@ -64,10 +65,16 @@ static bool run_single(struct text *t, int type, int length)
 	bool good =
 		qwen_sampler_init(&sampler, &t->how, model.config.vocab, &e);
 
+	memset(t->mean[type][length], 0, sizeof(t->mean[type][length]));
 	for (uint32_t at = 0; at < t->n && good; at += n) {
 		n = t->n - at < chunk ? t->n - at : chunk;
 		good = forward_piece(s, t->ids + at, n);
+		for (uint32_t i = 0; i < n * HIDDEN && good; i++)
+			t->mean[type][length][i % HIDDEN] +=
+				qwen_hidden(s, i / HIDDEN)[i % HIDDEN];
 	}
+	for (int i = 0; i < HIDDEN; i++)
+		t->mean[type][length][i] /= t->n;
 	for (uint32_t i = 0; i < t->n; i++)
 		qwen_sampler_see(&sampler, t->ids[i]);
 	while (good) {
@@ -116,6 +123,7 @@ static bool make_texts(void)
 /* One request of a schedule. */
 struct asked {
 	const uint32_t *want;
+	const double *mean; /* wanted instead, or NULL */
 	uint32_t want_n, n, leave; /* after so many tokens; 0: never */
 	bool over, wrong;
 };
@@ -126,6 +134,13 @@ static bool hear_token(void *ctx, void *who, const struct qwen_news *news)
 	struct asked *a = who;
 
 	(void)ctx;
+	if (a->mean) {
+		a->wrong = end != QWEN_END_POOLED ||
+			   memcmp(a->mean, news->vector,
+				  HIDDEN * sizeof(*a->mean));
+		a->over = true;
+		return true;
+	}
 	if (a->over || a->n == a->want_n || a->want[a->n] != news->token)
 		a->wrong = true;
 	else
@@ -161,8 +176,17 @@ static bool run_schedule(uint64_t seed, struct sum *sum)
 	do {
 		while (n < REQUESTS && draw_below(&seed, 3)) {
 			const struct text *t = &text[draw_below(&seed, TEXTS)];
-			struct qwen_ask ask = { t->ids, t->n,		t->most,
-						t->how, draw_below(&seed, 3), &a[n] };
+			struct qwen_ask ask = { .ids = t->ids,
+						.n = t->n,
+						.tokens = t->most,
+						.how = t->how,
+						.user = draw_below(&seed, 3),
+						.who = &a[n] };
+			if (!draw_below(&seed, 6)) {
+				a[n].mean = t->mean[type][length];
+				ask.pool = QWEN_POOL_MEAN;
+				ask.tokens = 0;
+			}
 			a[n].want = t->out[type][length];
 			a[n].want_n = t->n_out[type][length];
 			a[n].leave = draw_below(&seed, 5) ? 0 : 1 + draw_below(&seed, 9);
@@ -196,9 +220,12 @@ static void test_refuses(void)
 	const uint32_t ids[70] = { 0 }, high = model.config.vocab;
 	struct err e = { 0 };
 	struct qwen_batch *b = qwen_batch_new(&model, &shape, &e);
-	struct qwen_ask ask = { ids, 60,
-				5,   { .top_p = 1, .repetition_penalty = 1 },
-				0,   NULL };
+	struct qwen_ask ask = {
+		.ids = ids,
+		.n = 60,
+		.tokens = 5,
+		.how = { .top_p = 1, .repetition_penalty = 1 },
+	};
 
 	ok(!qwen_batch_add(b, &ask, &e) && e.code == ERR_USAGE,
 	   "a text longer than the context is refused");
@@ -250,6 +277,7 @@ int main(void)
 	if (!mkdtemp(dir) || !qwen_shape_find("tiny", &how.config, &e) ||
 	    !qwen_synthetic_write(dir, &how, &e))
 		skip_all("no model: %s", e.msg);
+	is_u64(how.config.hidden, HIDDEN, "the model is as wide as thought");
 	test_backend(dir, &load, threads, 1, slow ? 10000 : 300);
 	load.backend = &qwen_gpu;
 	load.device = "soft";

@@ -20,7 +20,7 @@ struct served {
 	pid_t pid;
 };
 
-/* Writes the model; then a server of it, with up to four more arguments. */
+/* Writes the model; then a server of it, with more arguments, NULL the last. */
 static inline void model_make(struct served *s)
 {
 	const char *build = getenv("T0_BUILD");
@@ -41,7 +41,7 @@ static inline void model_make(struct served *s)
 static inline bool server_start(struct served *s, const char *const *more)
 {
 	char tool[512], model[64], line[128] = "";
-	const char *args[16] = { "t0-qwen3", "serve", "-q",	   "-m", model,
+	const char *args[24] = { "t0-qwen3", "serve", "-q",	   "-m", model,
 				 "--port",   "0",     "--threads", "1" };
 	int said[2], n = 9;
 	FILE *f;

@@ -4,6 +4,7 @@
  * One thread has the batch; handlers of connections (cmd_serve_http.c) give it
  * jobs and wait for their texts.
  */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -94,6 +95,27 @@ static bool cut_stop(struct choice *c, size_t from)
 	return first;
 }
 
+/* A text's vector, brought to length 1. */
+static void hear_vector(struct choice *c, const double *vector)
+{
+	const uint32_t n = c->job->s->session.model.config.hidden;
+	float *v = xcalloc(n, sizeof(*v));
+	double sum = 0;
+
+	for (uint32_t i = 0; i < n; i++)
+		sum += vector[i] * vector[i];
+	for (uint32_t i = 0; i < n && sum > 0; i++)
+		v[i] = (float)(vector[i] / sqrt(sum));
+	pthread_mutex_lock(&c->job->s->lock);
+	if (isfinite(sum))
+		c->finish = "stop";
+	else
+		break_off(c->job, 500, "the model's vectors are no numbers");
+	c->vector = v;
+	c->job->going -= isfinite(sum);
+	pthread_mutex_unlock(&c->job->s->lock);
+}
+
 static bool hear_token(void *ctx, void *who, const struct qwen_news *news)
 {
 	struct server *s = ctx;
@@ -104,6 +126,10 @@ static bool hear_token(void *ctx, void *who, const struct qwen_news *news)
 	struct told told = { .said.id = news->token };
 	size_t from;
 
+	if (end == QWEN_END_POOLED) {
+		hear_vector(c, news->vector);
+		return false;
+	}
 	if (is_text && j->logprobs)
 		qwen_find_likely(news->logits, s->session.model.config.vocab,
 				 &told.said, told.top, j->likely);
@@ -145,8 +171,13 @@ static void add_choices(struct server *s, struct job *j)
 	for (uint32_t i = 0; i < j->n_choices; i++) {
 		const struct qwen_ids *ids = &j->prompts.v[i / j->n];
 		struct qwen_ask ask = {
-			ids->v, (uint32_t)ids->n, j->most,
-			j->how, j->user,	  &j->choice[i]
+			.ids = ids->v,
+			.n = (uint32_t)ids->n,
+			.tokens = j->most,
+			.pool = j->most ? QWEN_POOL_NONE : s->pool,
+			.how = j->how,
+			.user = j->user,
+			.who = &j->choice[i],
 		};
 		ask.how.seed += i;
 		if (!qwen_batch_add(s->batch, &ask, &j->refused)) {
@@ -296,6 +327,16 @@ static bool options_check(const struct qwen_cmd *c, struct err *e)
 	return true;
 }
 
+static bool pooling_read(struct server *s, struct err *e)
+{
+	const bool last = !strcmp(s->c->pooling, "last");
+
+	s->pool = last ? QWEN_POOL_LAST : QWEN_POOL_MEAN;
+	return last || !strcmp(s->c->pooling, "mean") ||
+	       err_set(e, ERR_USAGE, "--pooling %s; wanted last or mean",
+		       s->c->pooling);
+}
+
 static bool batch_open(struct server *s, struct err *e)
 {
 	struct qwen_cmd *c = s->c;
@@ -348,7 +389,7 @@ bool qwen_cmd_serve(struct cmd *r, struct err *e)
 			    .told = PTHREAD_COND_INITIALIZER };
 	bool good;
 
-	if (!options_check(s.c, e) ||
+	if (!options_check(s.c, e) || !pooling_read(&s, e) ||
 	    !qwen_session_open(&s.session, s.c, QWEN_WORDS, e))
 		return false;
 	good = key_read(&s, e) && batch_open(&s, e) && serve_run(&s, e);

@@ -12,9 +12,9 @@
 #include "engine/cmd/cmd.h"
 #include "engine/serve/serve.h"
 
-enum { MOST_STOPS = 4, MOST_CHOICES = 16, MOST_LIKELY = 20 };
+enum { MOST_STOPS = 4, MOST_CHOICES = 16, MOST_LIKELY = 20, MOST_INPUTS = 256 };
 
-enum serve_kind { SERVE_COMPLETION, SERVE_CHAT };
+enum serve_kind { SERVE_COMPLETION, SERVE_CHAT, SERVE_EMBEDDING };
 
 /* A token of a text, where logarithms of probabilities are wanted. */
 struct word {
@@ -27,6 +27,7 @@ struct choice {
 	struct job *job;
 	struct qwen_detokenizer decoder;
 	struct buf text; /* cut before a stop string */
+	float *vector;	 /* [hidden], of length 1: an embedding */
 	uint32_t tokens;
 	VEC(struct word) words;
 	VEC(struct qwen_likely) likely; /* job->likely of each of them */
@@ -42,9 +43,9 @@ struct job {
 	enum serve_kind kind;
 	VEC(struct qwen_ids) prompts;
 	struct qwen_sampling how;
-	uint32_t most, n; /* tokens of a text; texts of a prompt */
-	bool logprobs;
-	uint32_t likely; /* others that each token is told with */
+	uint32_t most, n;      /* tokens of a text; texts of a prompt */
+	bool logprobs, base64; /* an embedding's form */
+	uint32_t likely;       /* others that each token is told with */
 	uint64_t user, deadline_ns;
 	char *stop[MOST_STOPS];
 	size_t n_stops, longest; /* bytes of the longest one */
@@ -66,6 +67,7 @@ struct server {
 	struct qwen_session session;
 	struct qwen_batch *batch;
 	char *key; /* NULL: anybody may */
+	enum qwen_pool pool;
 	pthread_mutex_t lock;
 	pthread_cond_t work, told; /* for the loop; for handlers */
 	struct job *fresh;

@@ -203,8 +203,61 @@ static json_t *choice_json(const struct job *j, uint32_t i, size_t end,
 	return o;
 }
 
+/* Base 64 of RFC 4648, of whole bytes. */
+static json_t *base64_json(const unsigned char *at, size_t n)
+{
+	static const char digit[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				    "abcdefghijklmnopqrstuvwxyz0123456789+/";
+	struct buf b = { 0 };
+	json_t *j;
+
+	for (size_t i = 0; i < n; i += 3) {
+		uint32_t v = (uint32_t)at[i] << 16;
+		v |= i + 1 < n ? (uint32_t)at[i + 1] << 8 : 0;
+		v |= i + 2 < n ? at[i + 2] : 0;
+		buf_addc(&b, digit[v >> 18]);
+		buf_addc(&b, digit[v >> 12 & 63]);
+		buf_addc(&b, i + 1 < n ? digit[v >> 6 & 63] : '=');
+		buf_addc(&b, i + 2 < n ? digit[v & 63] : '=');
+	}
+	j = json_stringn(b.data, b.len);
+	buf_fini(&b);
+	return j;
+}
+
+/* As numbers, or as the bytes of f32, the lowest first. */
+static json_t *vector_json(const struct job *j, const float *v)
+{
+	const uint32_t n = j->s->session.model.config.hidden;
+	json_t *list;
+
+	if (j->base64)
+		return base64_json((const unsigned char *)v, n * sizeof(*v));
+	list = json_array();
+	for (uint32_t i = 0; i < n; i++)
+		json_array_append_new(list, json_real(v[i]));
+	return list;
+}
+
+static json_t *embeddings_json(const struct job *j)
+{
+	json_t *data = json_array(), *usage = usage_json(j);
+
+	for (uint32_t i = 0; i < j->n_choices; i++)
+		json_array_append_new(
+			data, json_pack("{s:s,s:i,s:o}", "object", "embedding",
+					"index", (int)i, "embedding",
+					vector_json(j, j->choice[i].vector)));
+	json_object_del(usage, "completion_tokens");
+	return json_pack("{s:s,s:o,s:s,s:o}", "object", "list", "data", data,
+			 "model", qwen_cmd_name(j->s->c->model), "usage",
+			 usage);
+}
+
 json_t *serve_answer_json(const struct job *j)
 {
+	if (j->kind == SERVE_EMBEDDING)
+		return embeddings_json(j);
 	json_t *choices = json_array(), *head = head_json(j, choices);
 
 	for (uint32_t i = 0; i < j->n_choices; i++)

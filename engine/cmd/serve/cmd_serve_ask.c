@@ -157,27 +157,44 @@ static bool read_logprobs(struct reader *r)
 	       refuse(r, "top_logprobs", "\"logprobs\": true with it");
 }
 
+static bool read_user(struct reader *r)
+{
+	json_t *user = get_given(r, "user");
+
+	if (user && !json_is_string(user))
+		return refuse(r, "user", "a string");
+	if (user)
+		r->j->user = XXH3_64bits(json_string_value(user),
+					 json_string_length(user));
+	return true;
+}
+
 static bool read_settings(struct reader *r)
 {
 	struct job *j = r->j;
 	const struct qwen_cmd *c = j->s->c;
-	json_t *user = json_object_get(r->body, "user");
 
 	j->most = (uint32_t)c->tokens;
-	j->n = 1;
-	j->how = qwen_cmd_sampling(c, &j->s->session.model.config);
 	j->usage = json_is_true(json_object_get(
 		json_object_get(r->body, "stream_options"), "include_usage"));
-	if (json_is_string(user))
-		j->user = XXH3_64bits(json_string_value(user),
-				      json_string_length(user));
-	return refuse_unknown(r) && read_switch(r, "stream", &j->stream) &&
+	return read_switch(r, "stream", &j->stream) &&
 	       read_number(r, "temperature", &j->how.temperature) &&
 	       read_number(r, "top_p", &j->how.top_p) &&
 	       read_count(r, "max_tokens", 1, c->tokens, &j->most) &&
 	       read_count(r, "max_completion_tokens", 1, c->tokens, &j->most) &&
 	       read_count(r, "n", 1, MOST_CHOICES, &j->n) && read_seed(r) &&
 	       read_logprobs(r) && read_stops(r);
+}
+
+static bool read_encoding(struct reader *r)
+{
+	json_t *x = get_given(r, "encoding_format");
+	const char *s = x ? json_string_value(x) : "float";
+
+	if (!s || (strcmp(s, "float") && strcmp(s, "base64")))
+		return refuse(r, "encoding_format", "\"float\" or \"base64\"");
+	r->j->base64 = !strcmp(s, "base64");
+	return true;
 }
 
 /* ---- prompts ---- */
@@ -274,11 +291,19 @@ static bool read_request(struct reader *r)
 {
 	struct job *j = r->j;
 
-	if (!read_settings(r))
-		return false;
-	if (!(j->kind == SERVE_CHAT ?
-		      read_chat(r) :
-		      read_inputs(r, "prompt", MOST_CHOICES / j->n)))
+	bool good = read_user(r) && refuse_unknown(r);
+
+	j->n = 1;
+	j->how = qwen_cmd_sampling(j->s->c, &j->s->session.model.config);
+	if (j->kind == SERVE_EMBEDDING)
+		good = good && read_encoding(r) &&
+		       read_inputs(r, "input", MOST_INPUTS);
+	else if (j->kind == SERVE_CHAT)
+		good = good && read_settings(r) && read_chat(r);
+	else
+		good = good && read_settings(r) &&
+		       read_inputs(r, "prompt", MOST_CHOICES / j->n);
+	if (!good)
 		return false;
 	r->param = NULL;
 	j->n_choices = j->n * (uint32_t)j->prompts.n;
@@ -296,6 +321,7 @@ void serve_job_free(struct job *j)
 		return;
 	for (uint32_t i = 0; i < j->n_choices; i++) {
 		buf_fini(&j->choice[i].text);
+		free(j->choice[i].vector);
 		vec_fini(&j->choice[i].words);
 		vec_fini(&j->choice[i].likely);
 	}
@@ -312,7 +338,7 @@ struct job *serve_job_new(struct server *s, enum serve_kind kind,
 			  const struct buf *body, const char **param,
 			  struct err *e)
 {
-	static const char *const prefix[] = { "cmpl", "chatcmpl" };
+	static const char *const prefix[] = { "cmpl", "chatcmpl", "embd" };
 	struct job *j = xcalloc(1, sizeof(*j));
 	json_error_t bad;
 	struct reader r = { .j = j, .e = e };

@@ -239,6 +239,7 @@ static enum MHD_Result answer_request(struct MHD_Connection *con,
 	static const char *const path[] = {
 		[SERVE_COMPLETION] = "/v1/completions",
 		[SERVE_CHAT] = "/v1/chat/completions",
+		[SERVE_EMBEDDING] = "/v1/embeddings",
 	};
 	enum serve_kind kind = 0;
 
