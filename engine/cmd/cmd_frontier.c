@@ -56,9 +56,15 @@ struct frontier {
 
 /* Those of --calibrate, beside every type of weights. */
 static const struct format fitted[] = {
+	{ "q3_k_fit", QWEN_W_Q3_K, true, 0 },
 	{ "int4_fit", QWEN_W_Q4_0, true, 0 },
 	{ "q5_0_fit", QWEN_W_Q5_0, true, 0 },
+	{ "q6_k_fit", QWEN_W_Q6_K, true, 0 },
 	{ "int8_fit", QWEN_W_Q8_0, true, 0 },
+	/* Of up to 4.5 bits some are q3_k. */
+	{ "mix_4", QWEN_W_Q3_K, true, 4 },
+	{ "mix_4.25", QWEN_W_Q3_K, true, 4.25 },
+	{ "mix_4.5", QWEN_W_Q3_K, true, 4.5 },
 	{ "mix_4.75", QWEN_W_Q4_0, true, 4.75 },
 	{ "mix_5", QWEN_W_Q4_0, true, 5 },
 	{ "mix_5.5", QWEN_W_Q4_0, true, 5.5 },

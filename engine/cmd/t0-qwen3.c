@@ -274,7 +274,8 @@ static const struct cli_opt options[] = {
 	{ "calibrate", 0, CLI_STR, &c.calibrate, "FILE",
 	  "fit the integers to what this text brings to them" },
 	{ "bits", 0, CLI_F64, &c.bits, "X",
-	  "for a weight: q4_0, q5_0 or q8_0 of each matrix, as it helps most" },
+	  "for a weight: q3_k, q4_0, q5_0, q6_k or q8_0 of each matrix, as it "
+	  "helps most" },
 	{ "frontier", 0, CLI_FLAG, &c.frontier, NULL,
 	  "loss, bytes and speed of every format of weights" },
 	CLI_OF("convert"),

@@ -14,7 +14,8 @@
 enum { LOOKED_AT = 512, WINDOW = 256 };
 
 /* In the order of their bits. */
-static const enum qwen_weights choice[] = { QWEN_W_Q4_0, QWEN_W_Q5_0,
+static const enum qwen_weights choice[] = { QWEN_W_Q3_K, QWEN_W_Q4_0,
+					    QWEN_W_Q5_0, QWEN_W_Q6_K,
 					    QWEN_W_Q8_0 };
 enum { CHOICES = ARRAY_SIZE(choice) };
 
@@ -47,6 +48,21 @@ uint32_t qwen_matrix_number(const struct qwen_model *m,
 		if (matrix_at((struct qwen_model *)m, i) == w)
 			return i;
 	return 0; /* the embedding, or an output layer that is it */
+}
+
+/* Are a matrix's rows whole blocks of a choice? */
+static bool can_be(struct qwen_model *m, uint32_t number, int k)
+{
+	return matrix_at(m, number)->cols % qwen_layout(choice[k]).values == 0;
+}
+
+static int least_choice(struct qwen_model *m, uint32_t number)
+{
+	int k = 0;
+
+	while (k + 1 < CHOICES && !can_be(m, number, k))
+		k++;
+	return k;
 }
 
 /* ---- what is lost ---- */
@@ -127,7 +143,7 @@ static bool matrices_try(struct trial *t, struct err *e)
 
 	for (uint32_t i = 0; ok && i < qwen_matrix_count(t->m); i++) {
 		for (int k = 0; ok && k < CHOICES; k++)
-			ok = matrix_try(t, i, k, e);
+			ok = !can_be(t->m, i, k) || matrix_try(t, i, k, e);
 		if (t->how->progress)
 			progress_step(t->how->progress, 1);
 	}
@@ -156,7 +172,7 @@ static bool step_find(const struct trial *t, const int *at, double left,
 			double more =
 				bytes_of(t->m, i, k) - bytes_of(t->m, i, at[i]);
 			double helps = (loss[at[i]] - loss[k]) / more;
-			if (more > left || helps <= best)
+			if (!can_be(t->m, i, k) || more > left || helps <= best)
 				continue;
 			best = helps;
 			*number = i;
@@ -172,6 +188,8 @@ static void types_choose(const struct trial *t, double left,
 	int *at = xcalloc(n, sizeof(*at)), to = 0;
 	uint32_t i = 0;
 
+	for (i = 0; i < n; i++)
+		at[i] = least_choice(t->m, i);
 	while (step_find(t, at, left, &i, &to)) {
 		left -= bytes_of(t->m, i, to) - bytes_of(t->m, i, at[i]);
 		at[i] = to;
@@ -190,14 +208,14 @@ static bool bytes_left(struct qwen_model *m, double bits, double *left,
 	for (uint32_t i = 0; i < qwen_matrix_count(m); i++) {
 		const struct qwen_matrix *w = matrix_at(m, i);
 		weights += (double)w->rows * w->cols;
-		least += bytes_of(m, i, 0);
+		least += bytes_of(m, i, least_choice(m, i));
 	}
 	*left = bits / 8 * weights - least;
 	return *left > -1 ||
 	       err_set(e, ERR_USAGE,
-		       "%g bits for a weight; wanted %g at least "
-		       "(the fewest have %s)",
-		       bits, 8 * least / weights, qwen_weights_name(choice[0]));
+		       "%g bits for a weight; wanted %.3g at least "
+		       "for rows of these sizes",
+		       bits, 8 * least / weights);
 }
 
 bool qwen_budget_spend(struct qwen_model *m, const struct qwen_budget *how,

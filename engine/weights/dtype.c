@@ -118,64 +118,81 @@ static void row_int4(const float *x, uint32_t cols, uint8_t *q, uint16_t *scale)
 	}
 }
 
-/* What is fitted: codes around zero, with an f16 scale for each group. */
-static const struct fitted {
+static const struct {
 	enum qwen_weights type;
-	int least, most;
+	struct qwen_codes c;
 } fitted[] = {
-	{ QWEN_W_INT8, -127, 127 }, { QWEN_W_INT4, -8, 7 },
-	{ QWEN_W_Q8_0, -127, 127 }, { QWEN_W_Q5_0, -16, 15 },
-	{ QWEN_W_Q4_0, -8, 7 },
+	{ QWEN_W_INT8, { -127, 127, 32, 0 } },
+	{ QWEN_W_INT4, { -8, 7, 32, 0 } },
+	{ QWEN_W_Q8_0, { -127, 127, 32, 0 } },
+	{ QWEN_W_Q6_K, { -32, 31, 16, 128 } },
+	{ QWEN_W_Q5_0, { -16, 15, 32, 0 } },
+	{ QWEN_W_Q4_0, { -8, 7, 32, 0 } },
+	{ QWEN_W_Q3_K, { -4, 3, 16, 32 } },
 };
 
-static const struct fitted *fitted_find(enum qwen_weights type)
+const struct qwen_codes *qwen_codes_of(enum qwen_weights type)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(fitted); i++)
 		if (fitted[i].type == type)
-			return &fitted[i];
+			return &fitted[i].c;
 	return NULL;
 }
 
 /* The codes of a group, as INT4 and blocks have them; where they end. */
-static uint8_t *codes_put(const struct fitted *f, const int8_t *q, uint8_t *to)
+static uint8_t *codes_put(const struct qwen_codes *c, const int8_t *q,
+			  uint8_t *to)
 {
 	uint32_t fifths = 0;
 
-	if (f->most == 127) {
+	if (c->most == 127) {
 		memcpy(to, q, QWEN_GROUP);
 		return to + QWEN_GROUP;
 	}
 	for (int i = 0; i < QWEN_GROUP; i++)
-		fifths |= (uint32_t)(q[i] - f->least) >> 4 << i;
-	if (f->most == 15) {
+		fifths |= (uint32_t)(q[i] - c->least) >> 4 << i;
+	if (c->most == 15) {
 		memcpy(to, &fifths, 4);
 		to += 4;
 	}
 	for (int i = 0; i < 16; i++)
-		to[i] = (uint8_t)(((q[i] - f->least) & 15) |
-				  ((q[i + 16] - f->least) & 15) << 4);
+		to[i] = (uint8_t)(((q[i] - c->least) & 15) |
+				  ((q[i + 16] - c->least) & 15) << 4);
 	return to + 16;
+}
+
+static void groups_put(const struct qwen_codes *c, const int8_t *q,
+		       const uint16_t *half, uint32_t cols, uint8_t *data,
+		       uint16_t *scale)
+{
+	for (uint32_t g = 0; g < cols / QWEN_GROUP; g++) {
+		if (scale) {
+			scale[g] = half[g];
+		} else {
+			memcpy(data, &half[g], 2);
+			data += 2;
+		}
+		data = codes_put(c, q + g * QWEN_GROUP, data);
+	}
 }
 
 static void row_fit(const struct qwen_fit *fit, enum qwen_weights type,
 		    const float *x, uint8_t *data, uint16_t *scale)
 {
-	const struct fitted *f = fitted_find(type);
-	const uint32_t groups = fit->cols / QWEN_GROUP;
-	uint16_t *scales = xmalloc(groups * sizeof(*scales));
-	int8_t *q = xmalloc(fit->cols);
+	const struct qwen_codes *c = qwen_codes_of(type);
+	const uint32_t cols = fit->cols, runs = cols / c->run;
+	uint16_t *half = xmalloc(runs * sizeof(*half));
+	int *step = c->steps ? xmalloc(runs * sizeof(*step)) : NULL;
+	int8_t *q = xmalloc(cols);
 
-	qwen_fit_row(fit, f->least, f->most, x, q, scales);
-	for (uint32_t g = 0; g < groups; g++) {
-		if (!scale) {
-			memcpy(data, &scales[g], 2);
-			data += 2;
-		}
-		data = codes_put(f, q + g * QWEN_GROUP, data);
-	}
-	if (scale)
-		memcpy(scale, scales, groups * sizeof(*scales));
-	free(scales);
+	qwen_fit_row(fit, c, x, q, half, step);
+	if (!step)
+		groups_put(c, q, half, cols, data, scale);
+	for (uint32_t i = 0; step && i < cols / 256; i++)
+		qwen_pack_steps(type, q + i * 256, half[i], step + i * 16,
+				data + i * qwen_layout(type).bytes);
+	free(half);
+	free(step);
 	free(q);
 }
 
@@ -330,9 +347,9 @@ bool qwen_matrix_fit(const struct qwen_convert *how, struct qwen_matrix *out,
 	struct row_job j = { .k = how->kernels, .from = from, .fit = fit,
 			     .out = out };
 
-	if (!fitted_find(out->type))
+	if (!qwen_codes_of(out->type))
 		return err_set(e, ERR_UNSUPPORTED, "%s is not fitted to inputs; "
-			       "wanted int8, int4, q8_0, q5_0 or q4_0",
+			       "wanted int8, int4, q8_0, q6_k, q5_0, q4_0 or q3_k",
 			       qwen_weights_name(out->type));
 	return run_job(how, &j, name, e);
 }

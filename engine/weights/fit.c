@@ -96,90 +96,135 @@ void qwen_fit_fini(struct qwen_fit *f)
 	*f = (struct qwen_fit){ 0 };
 }
 
-/* ---- a group ---- */
+/* ---- a run of columns that share a scale ---- */
 
 /* Scales tried: a size of each sign. */
-enum { SIZES = 16, TRIED = 2 * SIZES };
+enum { SIZES = 16, TRIED = 2 * SIZES, MOST_RUN = 32, BLOCK = 256 };
 
-struct group {
-	uint32_t at; /* its first column */
-	float least, most;
-	const float *x; /* [QWEN_GROUP]: as they are */
-	const float *t; /* [QWEN_GROUP]: what is to be reached */
+struct run {
+	const struct qwen_codes *c;
+	uint32_t at;	/* its first column */
+	const float *x; /* [c->run]: as they are */
+	const float *t; /* [c->run]: what is to be reached */
+	float unit;	/* scales are whole multiples of it; 0: any f16 */
 	float d[TRIED];
 };
 
 /* 1.5 * 2^23: adding it rounds. */
 #define ROUND 12582912.0f
 
-static float round_to(const struct group *g, float v)
+static float round_to(float v, int least, int most)
 {
-	v = v > g->least ? v : g->least;
-	v = v < g->most ? v : g->most;
+	v = v > (float)least ? v : (float)least;
+	v = v < (float)most ? v : (float)most;
 	return v + ROUND - ROUND;
 }
 
-/* Around the one that brings the farthest value to the least code. */
-static void scales_choose(struct group *g, const struct qwen_kernels *k)
+static float farthest_of(const float *t, uint32_t n)
 {
-	uint16_t half[TRIED];
 	float top = 0;
 
-	for (int i = 0; i < QWEN_GROUP; i++)
-		top = fmaxf(top, fabsf(g->t[i]));
-	for (int i = 0; i < SIZES; i++) {
-		g->d[i] = top / (g->least * (0.76f + 0.03f * (float)i));
-		g->d[SIZES + i] = -g->d[i];
-	}
-	k->narrow(QWEN_W_F16, g->d, TRIED, half);
-	k->widen(QWEN_W_F16, half, TRIED, g->d);
+	for (uint32_t i = 0; i < n; i++)
+		top = fmaxf(top, fabsf(t[i]));
+	return top;
 }
 
-/* The number of the scale whose columns, one after another, lose least. */
-static int scale_find(const struct qwen_fit *f, const struct group *g)
+static float step_of(const struct run *r, float d)
 {
-	float t[QWEN_GROUP][TRIED], inverse[TRIED], loss[TRIED] = { 0 };
+	return r->unit > 0 ?
+		       round_to(d / r->unit, -r->c->steps, r->c->steps - 1) :
+		       0;
+}
+
+/* Around the one that brings the farthest value to the least code. */
+static void scales_choose(struct run *r, const struct qwen_kernels *k)
+{
+	const float top = farthest_of(r->t, r->c->run);
+	uint16_t half[TRIED];
+
+	for (int i = 0; i < SIZES; i++) {
+		r->d[i] =
+			top / ((float)r->c->least * (0.76f + 0.03f * (float)i));
+		r->d[SIZES + i] = -r->d[i];
+	}
+	if (r->c->steps) {
+		for (int i = 0; i < TRIED; i++)
+			r->d[i] = r->unit * step_of(r, r->d[i]);
+		return;
+	}
+	k->narrow(QWEN_W_F16, r->d, TRIED, half);
+	k->widen(QWEN_W_F16, half, TRIED, r->d);
+}
+
+/* The scale whose columns, one after another, lose least. */
+static float scale_find(const struct qwen_fit *f, const struct run *r)
+{
+	float t[MOST_RUN][TRIED], inverse[TRIED], loss[TRIED] = { 0 };
+	const uint32_t n = r->c->run;
 	int best = 0;
 
 	for (int k = 0; k < TRIED; k++)
-		inverse[k] = g->d[k] != 0 ? 1 / g->d[k] : 0;
-	for (int i = 0; i < QWEN_GROUP; i++)
+		inverse[k] = r->d[k] != 0 ? 1 / r->d[k] : 0;
+	for (uint32_t i = 0; i < n; i++)
 		for (int k = 0; k < TRIED; k++)
-			t[i][k] = g->t[i];
-	for (int i = 0; i < QWEN_GROUP; i++) {
-		const float *after = f->after + (g->at + i) * f->cols + g->at;
+			t[i][k] = r->t[i];
+	for (uint32_t i = 0; i < n; i++) {
+		const float *after =
+			f->after + (size_t)(r->at + i) * f->cols + r->at;
 		float off[TRIED];
 		for (int k = 0; k < TRIED; k++) {
-			float v = g->d[k] * round_to(g, t[i][k] * inverse[k]);
+			float v = r->d[k] * round_to(t[i][k] * inverse[k],
+						     r->c->least, r->c->most);
 			float miss = t[i][k] - v;
-			loss[k] += f->weight[g->at + i] * miss * miss;
-			off[k] = g->x[i] - v;
+			loss[k] += f->weight[r->at + i] * miss * miss;
+			off[k] = r->x[i] - v;
 		}
-		for (int j = i + 1; j < QWEN_GROUP; j++)
+		for (uint32_t j = i + 1; j < n; j++)
 			for (int k = 0; k < TRIED; k++)
 				t[j][k] += after[j] * off[k];
 	}
 	for (int k = 1; k < TRIED; k++)
 		best = loss[k] < loss[best] ? k : best;
-	return best;
+	return r->d[best];
 }
 
-void qwen_fit_row(const struct qwen_fit *f, int least, int most, const float *x,
-		  int8_t *q, uint16_t *scale)
+/* Of a block whose scales are steps: so that all of its runs have theirs. */
+static float unit_choose(const struct qwen_codes *c, const float *t,
+			 const struct qwen_kernels *k, uint16_t *half)
+{
+	const float headroom = 1.1f;
+	float unit = headroom * farthest_of(t, BLOCK) /
+		     (float)(-c->least * c->steps);
+
+	k->narrow(QWEN_W_F16, &unit, 1, half);
+	k->widen(QWEN_W_F16, half, 1, &unit);
+	return unit;
+}
+
+void qwen_fit_row(const struct qwen_fit *f, const struct qwen_codes *c,
+		  const float *x, int8_t *q, uint16_t *half, int *step)
 {
 	const struct qwen_kernels *k = qwen_kernels_best();
 	float *t = xmalloc(f->cols * sizeof(*t));
+	struct run r = { .c = c };
 
 	memcpy(t, x, f->cols * sizeof(*t));
-	for (uint32_t c = 0; c < f->cols; c += QWEN_GROUP, scale++) {
-		struct group g = { c,	  (float)least, (float)most,
-				   x + c, t + c,	{ 0 } };
-		scales_choose(&g, k);
-		const float d = g.d[scale_find(f, &g)];
+	for (uint32_t at = 0; at < f->cols; at += c->run) {
+		r.at = at;
+		r.x = x + at;
+		r.t = t + at;
+		if (c->steps && at % BLOCK == 0)
+			r.unit = unit_choose(c, r.t, k, half++);
+		scales_choose(&r, k);
+		const float d = scale_find(f, &r);
 		const float inverse = d != 0 ? 1 / d : 0;
-		k->narrow(QWEN_W_F16, &d, 1, scale);
-		for (size_t i = c; i < c + QWEN_GROUP; i++) {
-			float code = round_to(&g, t[i] * inverse);
+		if (c->steps)
+			*step++ = (int)step_of(&r, d);
+		else
+			k->narrow(QWEN_W_F16, &d, 1, half++);
+		for (size_t i = at; i < at + c->run; i++) {
+			float code =
+				round_to(t[i] * inverse, c->least, c->most);
 			q[i] = (int8_t)code;
 			k->axpy(x[i] - d * code, f->after + i * f->cols + i + 1,
 				t + i + 1, f->cols - (uint32_t)i - 1);

@@ -471,6 +471,14 @@ static void runs_choose(const struct codes *c, const float *x, int n,
 			     code + i * run);
 }
 
+static void put_Q6_K(const int *step, const uint8_t *code, uint8_t *b)
+{
+	for (int i = 0; i < 16; i++)
+		b[192 + i] = (uint8_t)step[i];
+	bits_put(b, code, 0, 4, 64);
+	bits_put(b + 128, code, 4, 2, 32);
+}
+
 static void pack_Q6_K(const float *x, uint8_t *b)
 {
 	const struct codes c = { -32, 31, NULL };
@@ -478,10 +486,18 @@ static void pack_Q6_K(const float *x, uint8_t *b)
 	int step[16];
 
 	runs_choose(&c, x, 16, -128, 127, b + 208, step, code);
-	for (int i = 0; i < 16; i++)
-		b[192 + i] = (uint8_t)step[i];
-	bits_put(b, code, 0, 4, 64);
-	bits_put(b + 128, code, 4, 2, 32);
+	put_Q6_K(step, code, b);
+}
+
+static void put_Q3_K(const int *step, const uint8_t *code, uint8_t *b)
+{
+	for (int i = 0; i < 16; i++) {
+		int s = step[i] + 32;
+		b[96 + i % 8] |= (uint8_t)((s & 15) << i / 8 * 4);
+		b[104 + i % 4] |= (uint8_t)(s >> 4 << i / 4 * 2);
+	}
+	bits_put(b, code, 2, 1, 32);
+	bits_put(b + 32, code, 0, 2, 32);
 }
 
 static void pack_Q3_K(const float *x, uint8_t *b)
@@ -491,13 +507,23 @@ static void pack_Q3_K(const float *x, uint8_t *b)
 	int step[16];
 
 	runs_choose(&c, x, 16, -32, 31, b + 108, step, code);
-	for (int i = 0; i < 16; i++) {
-		int s = step[i] + 32;
-		b[96 + i % 8] |= (uint8_t)((s & 15) << i / 8 * 4);
-		b[104 + i % 4] |= (uint8_t)(s >> 4 << i / 4 * 2);
-	}
-	bits_put(b, code, 2, 1, 32);
-	bits_put(b + 32, code, 0, 2, 32);
+	put_Q3_K(step, code, b);
+}
+
+void qwen_pack_steps(enum qwen_weights type, const int8_t q[256], uint16_t half,
+		     const int step[16], uint8_t *out)
+{
+	const bool six = type == QWEN_W_Q6_K;
+	uint8_t code[256];
+
+	memset(out, 0, qwen_layout(type).bytes);
+	memcpy(out + (six ? 208 : 108), &half, 2);
+	for (int i = 0; i < 256; i++)
+		code[i] = (uint8_t)(q[i] + (six ? 32 : 4));
+	if (six)
+		put_Q6_K(step, code, out);
+	else
+		put_Q3_K(step, code, out);
 }
 
 static void pack_IQ4_XS(const float *x, uint8_t *b)

@@ -246,14 +246,26 @@ bool qwen_fit_init(struct qwen_fit *f, float *moments, uint32_t cols,
 		   struct threads *threads, struct err *e);
 void qwen_fit_fini(struct qwen_fit *f);
 /*
- * x[cols] as q, from least to most, times f16 scales of groups of QWEN_GROUP.
- * The same on any number of threads.
+ * Codes from `least` to `most`, of which each `run` columns share a scale: an
+ * f16, or where there are `steps` a whole number from -steps to steps - 1 times
+ * the f16 of 256 columns.
  */
-void qwen_fit_row(const struct qwen_fit *f, int least, int most,
-		  const float *x, int8_t *q, uint16_t *scale);
+struct qwen_codes {
+	int least, most;
+	uint32_t run; /* 16 or 32 */
+	int steps;    /* 0: none */
+};
 /*
- * A matrix as INT8, INT4, Q8_0, Q5_0 or Q4_0, which out->type says, fitted to
- * inputs.
+ * x[cols] as codes q, with the f16 of each run or of 256 columns, and the step of
+ * each run (NULL where there are none).  The same on any number of threads.
+ */
+void qwen_fit_row(const struct qwen_fit *f, const struct qwen_codes *c,
+		  const float *x, int8_t *q, uint16_t *half, int *step);
+/* What a type's are; NULL: it is not fitted. */
+const struct qwen_codes *qwen_codes_of(enum qwen_weights type);
+/*
+ * A matrix as INT8, INT4, Q8_0, Q6_K, Q5_0, Q4_0 or Q3_K, which out->type says,
+ * fitted to inputs.
  */
 bool qwen_matrix_fit(const struct qwen_convert *how, struct qwen_matrix *out,
 		     const struct qwen_matrix *from, const struct qwen_fit *fit,
@@ -294,6 +306,9 @@ void qwen_foreign_row(const struct qwen_foreign *f, size_t row, float *out);
  */
 void qwen_pack_row(enum qwen_weights type, const float *x, uint32_t n,
 		   uint8_t *out);
+/* A block of Q6_K or Q3_K of its codes, its f16 and the steps of its 16 runs. */
+void qwen_pack_steps(enum qwen_weights type, const int8_t q[256], uint16_t half,
+		     const int step[16], uint8_t *out);
 
 /* ----------------------------------------------------------- cache.c ---- */
 

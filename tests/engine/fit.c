@@ -11,7 +11,7 @@
 #include "engine/weights/weights.h"
 #include "tests/tap.h"
 
-enum { N = 96, ROWS = 24, TOKENS = 400 };
+enum { N = 256, ROWS = 8, TOKENS = 700 };
 
 static double random_normal(uint64_t *seed)
 {
@@ -81,10 +81,32 @@ static void invert(double h[N][N], double v[N][N])
 	}
 }
 
-/* Codes that differ where columns are rounded and left one by one. */
-static int count_wrong(double h[N][N], const float *x, const uint16_t *scale,
-		       int least, int most, const int8_t *q)
+/* A row as it was fitted. */
+struct row {
+	int8_t q[N];
+	uint16_t half[N / 16];
+	int step[N / 16];
+	double scale[N]; /* of each column */
+};
+
+static struct row row_fit(const struct qwen_fit *f, const struct qwen_codes *c,
+			  const float *x)
 {
+	struct row r = { { 0 }, { 0 }, { 0 }, { 0 } };
+
+	qwen_fit_row(f, c, x, r.q, r.half, c->steps ? r.step : NULL);
+	for (uint32_t i = 0; i < N; i++)
+		r.scale[i] = c->steps ? float_value(r.half[i / 256], 5, 10) *
+						r.step[i / c->run] :
+					float_value(r.half[i / c->run], 5, 10);
+	return r;
+}
+
+/* Codes that differ where columns are rounded and left one by one. */
+static int count_wrong(double h[N][N], const float *x,
+		       const struct qwen_codes *c, const struct row *r)
+{
+	const int8_t *q = r->q;
 	static double v[N][N];
 	double w[N];
 	int wrong = 0;
@@ -93,8 +115,9 @@ static int count_wrong(double h[N][N], const float *x, const uint16_t *scale,
 	for (int i = 0; i < N; i++)
 		w[i] = x[i];
 	for (int i = 0; i < N; i++) {
-		double d = float_value(scale[i / 32], 5, 10);
-		double code = fmin(fmax(nearbyint(w[i] / d), least), most);
+		double d = r->scale[i];
+		double code =
+			fmin(fmax(nearbyint(w[i] / d), c->least), c->most);
 		/* Halves may go either way; what follows is then another. */
 		if (fabs(fabs(w[i] / d - q[i]) - 0.5) < 1e-3)
 			code = q[i];
@@ -119,22 +142,25 @@ static double loss_of(double h[N][N], const float *x, const float *as)
 	return sum;
 }
 
-static double rounded_loss(double h[N][N], const float *x)
+static double rounded_loss(double h[N][N], enum qwen_weights type,
+			   const float *x)
 {
-	uint8_t block[N / 32 * 18];
-	const struct qwen_matrix m = { QWEN_W_Q4_0, 1, N, block, NULL };
+	uint8_t block[N / 32 * 34];
+	const struct qwen_matrix m = { type, 1, N, block, NULL };
 	float y[N];
 
-	qwen_pack_row(QWEN_W_Q4_0, x, N, block);
+	qwen_pack_row(type, x, N, block);
 	qwen_matrix_row(qwen_kernels_best(), &m, 0, y);
 	return loss_of(h, x, y);
 }
 
-/* Losses at most `most` of those of rounding. */
-static void test_inputs(double share, double most_share, int least, int most)
+/* Losses at most a share of those of rounding. */
+static void test_inputs(double share, double most_share, enum qwen_weights type)
 {
 	static double h[N][N];
 	static float sums[N * N], other[N * N], x[N], y[N];
+	const struct qwen_codes *c = qwen_codes_of(type);
+	const char *name = qwen_weights_name(type);
 	double fitted = 0, rounded = 0;
 	uint64_t seed = 5;
 	struct qwen_fit f, g;
@@ -145,41 +171,32 @@ static void test_inputs(double share, double most_share, int least, int most)
 	if (!ok(fit_new(&f, h, 1, sums, &e) && fit_new(&g, h, 3, other, &e),
 		"%g together: factors", share))
 		return;
-	for (int r = 0; r < ROWS; r++) {
-		int8_t q[N], p[N];
-		uint16_t scale[N / 32], as[N / 32];
+	for (int k = 0; k < ROWS; k++) {
 		for (int i = 0; i < N; i++)
 			x[i] = (float)random_normal(&seed);
-		qwen_fit_row(&f, least, most, x, q, scale);
-		qwen_fit_row(&g, least, most, x, p, as);
-		differ += memcmp(q, p, sizeof(q)) != 0 ||
-			  memcmp(scale, as, sizeof(as)) != 0;
-		wrong += count_wrong(h, x, scale, least, most, q);
+		const struct row r = row_fit(&f, c, x), p = row_fit(&g, c, x);
+		differ += memcmp(&r, &p, sizeof(r)) != 0;
+		wrong += count_wrong(h, x, c, &r);
 		for (int i = 0; i < N; i++)
-			y[i] = (float)(q[i] *
-				       float_value(scale[i / 32], 5, 10));
+			y[i] = (float)(r.q[i] * r.scale[i]);
 		fitted += loss_of(h, x, y);
-		rounded += rounded_loss(h, x);
+		rounded += rounded_loss(h, type, x);
 	}
-	is_u64((uint64_t)wrong, 0, "%g together, %d .. %d: codes of %d rows",
-	       share, least, most, ROWS);
+	is_u64((uint64_t)wrong, 0, "%g together, %s: codes of %d rows", share,
+	       name, ROWS);
 	is_u64((uint64_t)differ, 0, "%g: the same with three threads", share);
-	ok(fitted <= most_share * rounded, "%g: %.4g is lost, of %.4g", share,
-	   fitted, rounded);
+	ok(fitted <= most_share * rounded, "%g, %s: %.4g is lost, of %.4g",
+	   share, name, fitted, rounded);
 	qwen_fit_fini(&f);
 	qwen_fit_fini(&g);
 }
 
 static void test_matrix(void)
 {
-	static const struct {
-		enum qwen_weights as;
-		int least, most;
-	} type[] = { { QWEN_W_INT8, -127, 127 },
-		     { QWEN_W_INT4, -8, 7 },
-		     { QWEN_W_Q8_0, -127, 127 },
-		     { QWEN_W_Q5_0, -16, 15 },
-		     { QWEN_W_Q4_0, -8, 7 } };
+	static const enum qwen_weights type[] = { QWEN_W_INT8, QWEN_W_INT4,
+						  QWEN_W_Q8_0, QWEN_W_Q6_K,
+						  QWEN_W_Q5_0, QWEN_W_Q4_0,
+						  QWEN_W_Q3_K };
 	static float w[ROWS * N], sums[N * N], y[N];
 	static double h[N][N];
 	struct err e = { 0 };
@@ -199,23 +216,18 @@ static void test_matrix(void)
 	for (size_t k = 0; k < ARRAY_SIZE(type); k++) {
 		struct qwen_matrix to = from;
 		double off = 0;
-		to.type = type[k].as;
+		to.type = type[k];
 		ok(qwen_matrix_fit(&how, &to, &from, &f, "w", &e), "%s",
 		   qwen_weights_name(to.type));
 		for (uint32_t r = 0; r < ROWS; r++) {
-			int8_t q[N];
-			uint16_t scale[N / 32];
+			const struct row x =
+				row_fit(&f, qwen_codes_of(to.type), w + r * N);
 			qwen_matrix_row(how.kernels, &to, r, y);
-			qwen_fit_row(&f, type[k].least, type[k].most, w + r * N,
-				     q, scale);
 			for (int i = 0; i < N; i++)
-				off = fmax(
-					off,
-					fabs(y[i] -
-					     q[i] * float_value(scale[i / 32],
-								5, 10)));
+				off = fmax(off,
+					   fabs(y[i] - x.q[i] * x.scale[i]));
 		}
-		ok(off == 0, "its rows");
+		ok(off < 1e-6, "its rows");
 	}
 	struct qwen_matrix to = from;
 	to.type = QWEN_W_IQ4_NL;
@@ -234,17 +246,23 @@ int main(void)
 	struct qwen_fit f;
 	struct err e = { 0 };
 	float zero[N] = { 0 };
-	uint16_t scale[N / 32];
-	int8_t q[N];
 
-	test_inputs(0, 1.05, -8, 7);
-	test_inputs(0.7, 0.8, -8, 7);
-	test_inputs(0.95, 0.5, -8, 7);
-	test_inputs(0.7, 0.01, -127, 127);
+	test_inputs(0, 1.05, QWEN_W_Q4_0);
+	test_inputs(0.7, 0.8, QWEN_W_Q4_0);
+	test_inputs(0.95, 0.5, QWEN_W_Q4_0);
+	test_inputs(0.7, 0.8, QWEN_W_Q8_0);
+	test_inputs(0.7, 0.8, QWEN_W_Q6_K);
+	test_inputs(0.7, 0.8, QWEN_W_Q5_0);
+	test_inputs(0.7, 0.8, QWEN_W_Q3_K);
 	test_matrix();
 	ok(fit_new(&f, h, 2, sums, &e), "inputs that are all zero");
-	qwen_fit_row(&f, -8, 7, zero, q, scale);
-	ok(q[0] == 0 && q[N - 1] == 0 && !(scale[0] & 0x7fff), "and weights");
+	const enum qwen_weights both[] = { QWEN_W_Q4_0, QWEN_W_Q6_K };
+	for (int k = 0; k < 2; k++) {
+		const struct row r = row_fit(&f, qwen_codes_of(both[k]), zero);
+		ok(r.q[0] == 0 && r.q[N - 1] == 0 && !(r.half[0] & 0x7fff) &&
+			   r.step[0] == 0,
+		   "and weights");
+	}
 	qwen_fit_fini(&f);
 	h[3][7] = INFINITY;
 	h[3][3] = h[7][7] = 1;

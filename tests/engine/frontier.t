@@ -83,6 +83,20 @@ ok 'none of it is beaten, all others are' awk -F, 'NR > 1 {
 		if (best[i] ? surely : !maybe) exit 1
 	} }' "$tmp/table"
 
+# ---- fewer bits than q4_0 has, where rows are blocks of 256 ----
+exits 0 '4 bits' "$q" quantize -q --threads 1 --bits 4 --calibrate "$tmp/text" \
+	"$tmp/m" "$tmp/four.gguf" --prompt-file "$tmp/prompt" --csv
+bytes() { sed -n "/^$1,/{s/\r//;p}" "$2" | cut -d, -f "$3"; }
+ok 'no more bytes than these' awk "BEGIN {
+	norms = 256 * 3 * 4 + 64 * 2 * 4; all = $(bytes f32 "$tmp/out" 12) - norms
+	now = $(bytes mix_4 "$tmp/out" 12) - norms
+	exit !(now <= all / 32 * 4 && now > all / 32 * 3.8) }"
+ok 'less is lost than by q3_k' awk "BEGIN {
+	exit !($(bytes mix_4 "$tmp/out" 6) < $(bytes q3_k "$tmp/table" 4)) }"
+exits 2 'too few' "$q" quantize -q --threads 1 --bits 3.4 --calibrate \
+	"$tmp/text" "$tmp/m" "$tmp/four.gguf"
+has "$tmp/err" '3.44 at least' 'is told'
+
 # ---- shards ----
 rows() { # but for times
 	"$T0_BUILD/t0-results" sql --db "$1" --csv "SELECT name, params, metric,
