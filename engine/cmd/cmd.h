@@ -27,7 +27,7 @@ struct qwen_cmd {
 	uint64_t top_k;
 	bool greedy;
 	uint64_t seed;
-	const char *speculate, *draft; /* NULL: a token a pass */
+	const char *speculate, *draft, *heads_dir; /* NULL: a token a pass */
 	/* bench */
 	const char *prefill, *decode, *batch, *depth, *db;
 	uint64_t samples;
@@ -55,7 +55,7 @@ struct qwen_cmd {
 	struct cli_list data, valid;
 	uint64_t steps, rows, accumulate, length, layers, hidden, heads,
 		kv_heads, head_dim, ffn, vocab, warmup, cooldown, eval_every,
-		save_every, lora;
+		save_every, lora, medusa;
 	double valid_share, rate, rate_end, decay, clip, beta1, beta2,
 		momentum, average;
 	const char *precision, *recompute, *optimizer, *schedule,

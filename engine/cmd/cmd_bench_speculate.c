@@ -151,7 +151,7 @@ static bool store_gain(struct gain *g, struct err *e)
 {
 	struct qwen_bench *b = g->b;
 	const struct qwen_speculated *s = &g->sum;
-	const char *how = b->c->speculate ? b->c->speculate : "draft";
+	const char *how = qwen_guess_name(b->c);
 	double speed, one, ratio;
 	int64_t id;
 
@@ -195,8 +195,8 @@ static bool gain_case(struct qwen_bench *b, uint32_t tokens, struct err *e)
 	struct err late = { 0 };
 	bool ok = qwen_sampler_init(&g.sampler, &greedy,
 				    b->s.model.config.vocab, e) &&
-		  qwen_guess_open(&g.guess, b->c, &b->s, b->positions, &greedy,
-				  e);
+		  qwen_guess_open(&g.guess, b->c, &b->s, b->st,
+				  b->positions, &greedy, e);
 
 	for (b->finished = 0; ok && b->finished < n; b->finished++)
 		ok = *b->c->stop ? err_set(e, ERR_STOPPED, "between samples") :
@@ -216,7 +216,7 @@ static bool gain_case(struct qwen_bench *b, uint32_t tokens, struct err *e)
 
 bool qwen_bench_speculate(struct qwen_bench *b, struct err *e)
 {
-	if (!b->c->speculate && !b->c->draft)
+	if (!qwen_guess_name(b->c))
 		return true;
 	for (size_t i = 0; i < b->n_decode; i++)
 		if (!gain_case(b, (uint32_t)b->decode[i], e))

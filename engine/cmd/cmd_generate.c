@@ -223,8 +223,8 @@ static bool talk_open(struct talk *t, struct err *e)
 	if (!qwen_cmd_state(t->c, t->s, 1, (uint32_t)t->c->context, &t->state,
 			    e) ||
 	    !qwen_sampler_init(&t->sampler, &how, m->vocab, e) ||
-	    !qwen_guess_open(&t->guess, t->c, t->s, (uint32_t)t->c->context,
-			     &how, e))
+	    !qwen_guess_open(&t->guess, t->c, t->s, t->state,
+			     (uint32_t)t->c->context, &how, e))
 		return false;
 	t->guess.s.state = t->state;
 	t->guess.s.sampler = &t->sampler;

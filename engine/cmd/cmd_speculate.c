@@ -1,41 +1,81 @@
 /*
- * engine/cmd/cmd_speculate.c - what --speculate and --draft ask for.
+ * engine/cmd/cmd_speculate.c - what --speculate, --draft and --heads ask
+ * for.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "engine/cmd/cmd_speculate.h"
 
-/* "NAME" or "NAME:N"; a draft needs no name. */
-static bool how_parse(const struct qwen_cmd *c, char name[static 16],
+static const char *of_draft(const struct qwen_cmd *c)
+{
+	return c->draft;
+}
+
+static const char *of_heads(const struct qwen_cmd *c)
+{
+	return c->heads_dir;
+}
+
+/* The proposers, and the option that names what they are of. */
+static const struct kind {
+	const char *name, *option;
+	const char *(*of)(const struct qwen_cmd *c);
+	const char *what;
+} kinds[] = {
+	{ "lookup", NULL, NULL, NULL },
+	{ "wrong", NULL, NULL, NULL },
+	{ "draft", "--draft", of_draft, "the smaller model" },
+	{ "medusa", "--heads", of_heads, "its heads" },
+};
+
+/* What is named without a name says which one it is of. */
+const char *qwen_guess_name(const struct qwen_cmd *c)
+{
+	return c->speculate ? c->speculate :
+	       c->draft	    ? "draft" :
+	       c->heads_dir ? "medusa" :
+			      NULL;
+}
+
+static bool options_check(const struct qwen_cmd *c, const struct kind *k,
+			  struct err *e)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++)
+		if (kinds[i].of && &kinds[i] != k && kinds[i].of(c))
+			return err_set(e, ERR_USAGE,
+				       "%s with --speculate %s, which has no "
+				       "such folder; wanted one of both",
+				       kinds[i].option, k->name);
+	return !k->of || k->of(c) ||
+	       err_set(e, ERR_USAGE, "--speculate %s without %s DIR, %s",
+		       k->name, k->option, k->what);
+}
+
+/* "NAME" or "NAME:N". */
+static bool how_parse(const struct qwen_cmd *c, const struct kind **kind,
 		      uint32_t *most, struct err *e)
 {
-	const char *text = c->speculate ? c->speculate : "draft";
+	const char *text = qwen_guess_name(c);
 	const size_t len = strcspn(text, ":");
 	unsigned long n = 0;
 	char *end = NULL;
 
-	snprintf(name, 16, "%.*s", len < 15 ? (int)len : 15, text);
+	*kind = NULL;
+	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++)
+		if (strlen(kinds[i].name) == len &&
+		    strncmp(kinds[i].name, text, len) == 0)
+			*kind = &kinds[i];
 	if (text[len])
 		n = strtoul(text + len + 1, &end, 10);
-	if ((strcmp(name, "lookup") != 0 && strcmp(name, "draft") != 0 &&
-	     strcmp(name, "wrong") != 0) ||
-	    (text[len] && (!n || n > QWEN_PROPOSED || *end)))
+	if (!*kind || (text[len] && (!n || n > QWEN_PROPOSED || *end)))
 		return err_set(e, ERR_USAGE,
-			       "--speculate %s: wanted lookup, "
-			       "draft or wrong, and for fewer tokens at once "
+			       "--speculate %s: wanted lookup, draft, medusa "
+			       "or wrong, and for fewer tokens at once "
 			       ":1 to :%d behind it",
 			       text, QWEN_PROPOSED);
 	*most = (uint32_t)n;
-	if (strcmp(name, "draft") == 0 && !c->draft)
-		return err_set(e, ERR_USAGE,
-			       "--speculate draft without "
-			       "--draft DIR, the smaller model");
-	return !c->draft || strcmp(name, "draft") == 0 ||
-	       err_set(e, ERR_USAGE,
-		       "--draft with --speculate %s, which has "
-		       "no model; wanted one of both",
-		       name);
+	return options_check(c, *kind, e);
 }
 
 static bool is_same_token(const struct qwen_tokenizer *a,
@@ -96,24 +136,28 @@ static bool draft_open(struct qwen_guess *g, const struct qwen_cmd *c,
 }
 
 bool qwen_guess_open(struct qwen_guess *g, const struct qwen_cmd *c,
-		     const struct qwen_session *s, uint32_t positions,
-		     const struct qwen_sampling *how, struct err *e)
+		     const struct qwen_session *s, struct qwen_state *state,
+		     uint32_t positions, const struct qwen_sampling *how,
+		     struct err *e)
 {
-	char name[16];
+	const struct kind *kind;
 	uint32_t most = 0;
 
 	*g = (struct qwen_guess){ 0 };
-	if (!c->speculate && !c->draft)
+	if (!qwen_guess_name(c))
 		return true;
-	if (!how_parse(c, name, &most, e) ||
+	if (!how_parse(c, &kind, &most, e) ||
 	    !qwen_speculation_init(&g->s, &s->model, most, e))
 		return false;
-	if (strcmp(name, "draft") == 0)
+	if (strcmp(kind->name, "draft") == 0)
 		return draft_open(g, c, s, positions, how, e);
-	g->s.proposer = strcmp(name, "lookup") == 0 ?
-				qwen_lookup_new() :
-				qwen_wrong_new(s->model.config.vocab);
-	return true;
+	g->s.proposer =
+		strcmp(kind->name, "medusa") == 0 ?
+			qwen_medusa_new(c->heads_dir, &s->model, state, e) :
+		strcmp(kind->name, "lookup") == 0 ?
+			qwen_lookup_new() :
+			qwen_wrong_new(s->model.config.vocab);
+	return g->s.proposer != NULL;
 }
 
 void qwen_guess_close(struct qwen_guess *g)

@@ -11,13 +11,18 @@ struct qwen_guess {
 	struct qwen_model draft;
 	bool loaded;
 };
+/* As --speculate has it, or the option that implies it; NULL: a token a pass.
+ */
+const char *qwen_guess_name(const struct qwen_cmd *c);
 /*
- * For texts of at most so many positions; without the options a token a pass.
+ * For texts of at most so many positions, in sequence 0 of the state, which is
+ * empty; without the options a token a pass.
  * Whether it succeeds or not, qwen_guess_close() ends it.
  */
 bool qwen_guess_open(struct qwen_guess *g, const struct qwen_cmd *c,
-		     const struct qwen_session *s, uint32_t positions,
-		     const struct qwen_sampling *how, struct err *e);
+		     const struct qwen_session *s, struct qwen_state *state,
+		     uint32_t positions, const struct qwen_sampling *how,
+		     struct err *e);
 void qwen_guess_close(struct qwen_guess *g);
 
 #endif

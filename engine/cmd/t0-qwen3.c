@@ -237,9 +237,11 @@ static const struct cli_opt options[] = {
 	CLI_OF("generate bench"),
 	{ "speculate", 0, CLI_STR, &c.speculate, "HOW[:N]",
 	  "propose up to N tokens (7) and verify them in one pass: lookup, "
-	  "draft or wrong" },
+	  "draft, medusa or wrong" },
 	{ "draft", 0, CLI_STR, &c.draft, "DIR",
 	  "the smaller model of --speculate draft, which it implies" },
+	{ "heads", 0, CLI_STR, &c.heads_dir, "DIR",
+	  "the heads of --speculate medusa, which it implies" },
 	CLI_OF("generate serve chat load bench quantize make train"),
 	{ "seed", 0, CLI_U64, &c.seed, "N",
 	  "of sampling, of load's prompts and times, of bench's prompt, of make's and train's "
@@ -330,6 +332,8 @@ static const struct cli_opt options[] = {
 	{ "optimizer", 0, CLI_STR, &c.optimizer, "NAME",
 	  "adamw (default), sgd or muon" },
 	CLI_OF("train"),
+	{ "medusa", 0, CLI_U64, &c.medusa, "N",
+	  "N heads of --model learn to say the tokens behind the next one" },
 	{ "steps", 0, CLI_U64, &c.steps, "N", "(500)" },
 	{ "schedule", 0, CLI_STR, &c.schedule, "NAME",
 	  "cosine (default), linear, wsd or constant" },

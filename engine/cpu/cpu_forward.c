@@ -380,6 +380,20 @@ static void merge_bests(struct cpu *s)
 	}
 }
 
+/* What enters a layer, of the thread's tokens. */
+static void keep_rows(const struct worker *w, uint32_t layer)
+{
+	const struct qwen_pass *p = w->s->p;
+	const uint32_t hidden = w->s->m->config.hidden;
+	size_t from, to;
+
+	threads_part(w->t, w->thread, p->n, 1, &from, &to);
+	for (uint32_t k = 0; k < p->n_taps; k++)
+		for (size_t i = from; i < to && p->tap[k] == layer; i++)
+			memcpy(p->kept[i] + (size_t)k * hidden,
+			       w->s->x + i * hidden, hidden * sizeof(float));
+}
+
 static void run_pass(void *ctx, struct threads *t, unsigned thread)
 {
 	struct cpu *s = ctx;
@@ -394,6 +408,7 @@ static void run_pass(void *ctx, struct threads *t, unsigned thread)
 				s->x + i * c->hidden);
 	threads_barrier(t);
 	for (uint32_t l = 0; l < c->layers && !s->stopped; l++) {
+		keep_rows(w, l);
 		if (narrow)
 			cpu_decode_attention(w, l);
 		else
@@ -408,6 +423,7 @@ static void run_pass(void *ctx, struct threads *t, unsigned thread)
 	if (s->stopped)
 		return;
 	show_hidden(w);
+	keep_rows(w, c->layers);
 	compute_logits(w);
 }
 
@@ -472,6 +488,7 @@ const struct qwen_backend qwen_cpu = {
 	.name = "cpu",
 	.blocks = true,
 	.few = NARROW,
+	.taps = true,
 	.open = cpu_open,
 	.close = cpu_close,
 	.state_new = cpu_state_new,

@@ -169,6 +169,9 @@ struct qwen_tensors {
  * On failure `t` is empty.
  */
 bool qwen_tensors_open(struct qwen_tensors *t, const char *dir, struct err *e);
+/* One file of a name of its own. */
+bool qwen_tensors_open_file(struct qwen_tensors *t, const char *path,
+			    struct err *e);
 void qwen_tensors_close(struct qwen_tensors *t);
 
 /*

@@ -434,6 +434,17 @@ bool qwen_tensors_open(struct qwen_tensors *t, const char *dir, struct err *e)
 	return false;
 }
 
+bool qwen_tensors_open_file(struct qwen_tensors *t, const char *path,
+			    struct err *e)
+{
+	*t = (struct qwen_tensors){ 0 };
+	if (file_open(t, arena_strdup(&t->mem, path), e) &&
+	    qwen_tensors_sort(t, e))
+		return true;
+	qwen_tensors_close(t);
+	return false;
+}
+
 void qwen_tensors_close(struct qwen_tensors *t)
 {
 	for (size_t i = 0; i < t->n_maps; i++)

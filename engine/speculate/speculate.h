@@ -79,6 +79,47 @@ struct qwen_proposer *qwen_draft_new(const struct qwen_model *draft,
 				     const struct qwen_sampling *how,
 				     struct err *e);
 
+/* ---------------------------------------------------------- medusa.c ---- */
+
+/*
+ * Heads that each say one token more from what leaves the model's last layer,
+ * as published: a folder with config.json ("medusa_num_heads",
+ * "medusa_num_layers") and medusa_lm_head.safetensors, where head I has
+ *
+ *	I.J.linear.weight [hidden][hidden], I.J.linear.bias [hidden]
+ *		x + silu(W x + b), for J below the layers L
+ *	I.L.weight [vocab][hidden]
+ *
+ * Head 0 says the token behind the one that the model says.  `m` outlives them.
+ */
+struct qwen_medusa {
+	const struct qwen_model *m;
+	uint32_t n, blocks; /* heads; residual blocks of each */
+	struct qwen_tensors tensors;
+	struct arena mem;
+	struct qwen_medusa_head {
+		struct qwen_matrix *linear; /* [blocks] */
+		const float **bias;	    /* [blocks][hidden] */
+		struct qwen_matrix out;
+	} * head;      /* [n] */
+	float *x, *y;  /* [n][hidden] */
+	float *logits; /* [n][vocab] */
+};
+#define QWEN_MEDUSA_BLOCKS 8 /* at most */
+/* ERR_INPUT: what is missing, or of another shape than the model wants. */
+bool qwen_medusa_open(struct qwen_medusa *h, const char *dir,
+		      const struct qwen_model *m, struct err *e);
+void qwen_medusa_close(struct qwen_medusa *h);
+/* The first n heads' logits of a position's hidden [hidden], not normalized. */
+void qwen_medusa_run(struct qwen_medusa *h, const float *hidden, uint32_t n);
+/*
+ * Each head's likeliest token.  The heads of `dir` follow sequence 0 of the
+ * state, which is empty and outlives the proposer.
+ */
+struct qwen_proposer *qwen_medusa_new(const char *dir,
+				      const struct qwen_model *m,
+				      struct qwen_state *state, struct err *e);
+
 /* ------------------------------------------------------------ pace.c ---- */
 
 /*

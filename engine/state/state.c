@@ -22,6 +22,9 @@ struct qwen_state {
 	float *logits;	    /* [cap_logits][vocab] */
 	float *hidden;	    /* [cap_shown][hidden] */
 	uint32_t cap_logits, cap_shown;
+	uint32_t tap[QWEN_TAPS], n_taps;
+	float *kept;	 /* [sequences][positions][n_taps][hidden] */
+	float **kept_of; /* [max_tokens]: where each goes */
 	struct qwen_pass pass; /* the last one; n is 0 if it failed */
 };
 #define NONE UINT32_MAX
@@ -65,6 +68,8 @@ struct qwen_state *qwen_state_new(const struct qwen_model *m,
 	s->shown_row = alloc_ids(s, shape->max_tokens);
 	s->shown = alloc_ids(s, shape->max_tokens);
 	s->best = alloc_ids(s, shape->max_tokens);
+	s->kept_of = arena_alloc(&s->mem,
+				 shape->max_tokens * sizeof(*s->kept_of));
 	s->own = m->backend->state_new(m, shape, e);
 	if (s->own)
 		return s;
@@ -80,6 +85,7 @@ void qwen_state_free(struct qwen_state *s)
 	s->m->backend->state_free(s->own);
 	free(s->logits);
 	free(s->hidden);
+	free(s->kept);
 	arena_fini(&s->mem);
 	free(s);
 }
@@ -131,6 +137,51 @@ bool qwen_state_fill(struct qwen_state *s, uint32_t sequence, uint32_t n)
 	s->m->backend->fill(s->own, sequence, s->length[sequence], n);
 	s->length[sequence] = n;
 	return true;
+}
+
+static float *kept_at(const struct qwen_state *s, uint32_t sequence,
+		      uint32_t position)
+{
+	const size_t at = (size_t)sequence * s->shape.positions + position;
+
+	return s->kept + at * s->n_taps * s->m->config.hidden;
+}
+
+bool qwen_state_tap(struct qwen_state *s, const uint32_t *layer, uint32_t n,
+		    struct err *e)
+{
+	const size_t all = (size_t)s->shape.sequences * s->shape.positions;
+
+	if (n && !s->m->backend->taps)
+		return err_set(e, ERR_UNSUPPORTED, "the backend %s does not "
+			       "keep what enters layers; --backend cpu does",
+			       s->m->backend->name);
+	free(s->kept);
+	s->kept = n ? xcalloc(all * n * s->m->config.hidden,
+			      sizeof(*s->kept)) :
+		      NULL;
+	s->n_taps = n;
+	for (uint32_t i = 0; i < n; i++)
+		s->tap[i] = layer[i];
+	return true;
+}
+
+const float *qwen_kept(const struct qwen_state *s, uint32_t sequence,
+			 uint32_t position)
+{
+	return kept_at(s, sequence, position);
+}
+
+static void taps_init(struct qwen_state *s)
+{
+	struct qwen_pass *p = &s->pass;
+
+	p->tap = s->tap;
+	p->n_taps = s->n_taps;
+	p->kept = s->kept_of;
+	for (uint32_t i = 0; i < p->n && p->n_taps; i++)
+		s->kept_of[i] = kept_at(s, p->token[i].sequence,
+					p->position[i]);
 }
 
 static bool tokens_check(const struct qwen_state *s,
@@ -225,6 +276,7 @@ bool qwen_forward(struct qwen_state *s, const struct qwen_token *token,
 	memcpy(s->token, token, n * sizeof(*token));
 	s->pass.n = n;
 	results_init(s);
+	taps_init(s);
 	if (!n || s->m->backend->forward(s->own, &s->pass, e))
 		return true;
 	positions_back(s, token, n);

@@ -203,6 +203,18 @@ void qwen_state_map(struct qwen_state *s, uint32_t sequence,
 void qwen_state_copy(struct qwen_state *s, uint32_t from, uint32_t to);
 
 /*
+ * From now on passes keep what enters n layers, of every position: what leaves
+ * the last one where a number is the model's `layers`.  The state is empty; n 0
+ * ends it.  ERR_UNSUPPORTED: the backend keeps nothing.
+ */
+#define QWEN_TAPS 3 /* at most */
+bool qwen_state_tap(struct qwen_state *s, const uint32_t *layer, uint32_t n,
+		    struct err *e);
+/* [n][hidden] of a position that the sequence holds. */
+const float *qwen_kept(const struct qwen_state *s, uint32_t sequence,
+			 uint32_t position);
+
+/*
  * ERR_USAGE: more tokens than max_tokens, an id or sequence that is not there,
  * or a sequence that would leave its context.  ERR_STOPPED: by `stop`.
  * The state is then as it was before.
@@ -266,6 +278,10 @@ struct qwen_pass {
 	const uint32_t *shown; /* [n_shown] */
 	uint32_t n_shown;
 	float *hidden; /* [n_shown][hidden], host memory */
+	/* What enters layers tap[n_taps], of token i into kept[i]. */
+	const uint32_t *tap;
+	uint32_t n_taps;
+	float *const *kept; /* [n]: [n_taps][hidden] each */
 	/*
 	 * Not NULL and set: give up at the next layer or packet and return
 	 * false with ERR_STOPPED; the caller then forgets the pass.
@@ -291,6 +307,7 @@ struct qwen_backend {
 	 * more is known of it.
 	 */
 	uint32_t few;
+	bool taps; /* does a pass keep what enters layers? */
 	/*
 	 * After a model's weights are mapped, or converted as `how` says: puts
 	 * them where this backend wants them, with what it needs to know in

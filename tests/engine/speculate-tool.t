@@ -19,7 +19,15 @@ write() {
 	cp "$tmp/out" "$tmp/$name"
 	cp "$tmp/err" "$tmp/$name.err"
 }
+exits 0 'heads learn' "$q" train -q --medusa 2 --model "$learnt" \
+	--data "$learnt_text" --length 128 --steps 40 --rate 0.003 --csv \
+	"$tmp/heads"
+ok 'each says how often it is right about what is held out' awk -F, '
+	NR > 1 && $2 > 0 && $3 > 0 && $4 > 0.01 { n++ } END { exit n != 2 }' \
+	"$tmp/out"
 write plain -g
+write medusa -g --heads "$tmp/heads"
+write medusa-one -g --speculate medusa:1 --heads "$tmp/heads"
 write lookup -g --speculate lookup
 write draft -g --draft "$learnt"
 write wrong -g --speculate wrong
@@ -28,13 +36,14 @@ write int4 -g -w int4
 write int4-draft -g -w int4 --speculate draft:4 --draft "$learnt"
 write drawn --temperature 0.8 --seed 5
 write drawn-lookup --temperature 0.8 --seed 5 --speculate lookup
-for as in lookup draft wrong short; do
+for as in lookup draft wrong short medusa medusa-one; do
 	ok "greedy, the text with $as is the same" cmp "$tmp/plain" "$tmp/$as"
 done
 ok 'of int4, too' cmp "$tmp/int4" "$tmp/int4-draft"
 ok 'and what is drawn with lookup' cmp "$tmp/drawn" "$tmp/drawn-lookup"
 has "$tmp/lookup.err" '; lookup: ' 'who proposed'
 has "$tmp/lookup.err" ' tokens a pass, ' 'how many came at once'
+has "$tmp/medusa.err" '; medusa: ' 'heads do'
 has "$tmp/wrong.err" ' 0 % of what it proposed right' 'and how often it was right'
 exits 0 'as JSON' "$q" generate -q -m "$learnt" -f "$tmp/prompt" -n 20 -g \
 	--draft "$learnt" --json
@@ -45,14 +54,27 @@ while IFS='|' read -r what said options; do
 	exits 2 "$what" "$q" generate -q -m "$learnt" -p a -n 2 $options
 	has "$tmp/err" "$said" "$what: says why"
 done <<'END'
-an unknown proposer|wanted lookup, draft or wrong|--speculate guess
+an unknown proposer|wanted lookup, draft, medusa or wrong|--speculate guess
 none at once|:1 to :7|--speculate lookup:0
 too many at once|:1 to :7|--speculate lookup:8
 no number|:1 to :7|--speculate lookup:a
 a draft that is not named|without --draft DIR|--speculate draft
-a draft that is not used|which has no model|--speculate lookup --draft x
+a draft that is not used|which has no such folder|--speculate lookup --draft x
+heads that are not named|without --heads DIR|--speculate medusa
+heads and a draft|which has no such folder|--heads x --draft x
+heads that are not there|/nowhere/config.json|--heads /nowhere
 a draft that is not there|cannot open|--draft /nowhere
 a backend that cannot|wanted cpu|--speculate lookup --backend gpu --device soft
+END
+while IFS='|' read -r what said options; do
+	# shellcheck disable=SC2086 # options
+	exits 2 "train: $what" "$q" train -q --data "$learnt_text" \
+		--medusa $options "$tmp/none"
+	has "$tmp/err" "$said" "train: $what: says why"
+done <<END
+more heads than a pass takes|--medusa 9: wanted 1 to 7|9 --model $learnt
+heads of no model|--medusa without --model|2
+heads that are to go on|heads learn in one run|2 --model $learnt --resume
 END
 exits 0 'a model of other tokens' scripts/make-model "$tmp/tiny"
 exits 2 'is no draft' "$q" generate -q -m "$learnt" -p a --draft "$tmp/tiny"

@@ -12,12 +12,14 @@
 
 #include "engine/model/model.h"
 #include "engine/speculate/speculate.h"
+#include "engine/train/heads/heads.h"
 #include "tests/tap.h"
 
-enum { PROMPT = 48, TOKENS = 24, POSITIONS = PROMPT + TOKENS, BY = 3 };
-static const char *const names[BY] = { "lookup", "draft", "wrong" };
+enum { PROMPT = 48, TOKENS = 24, POSITIONS = PROMPT + TOKENS, BY = 4 };
+static const char *const names[BY] = { "lookup", "draft", "wrong", "medusa" };
 
 static struct threads *threads;
+static char heads[64]; /* of the model at hand */
 
 static uint32_t draw_below(uint64_t *seed, uint32_t n)
 {
@@ -79,7 +81,8 @@ static struct qwen_proposer *proposer_new(const struct job *j, int by,
 					  qwen_both(QWEN_W_F16), NULL,	 0 };
 	struct err e = { 0 };
 
-	return by == 0 ? qwen_lookup_new() :
+	return by == 3 ? qwen_medusa_new(heads, j->m, j->state, &e) :
+	       by == 0 ? qwen_lookup_new() :
 	       by == 1 ? qwen_draft_new(j->draft, &shape, how, &e) :
 			 qwen_wrong_new(j->m->config.vocab);
 }
@@ -163,6 +166,7 @@ static void test_same(const char *name, const struct qwen_model *m,
 		     (unsigned long long)j.proposed[by]);
 	ok(j.right[0] > 0 && j.right[1] > 0 && j.proposed[2] > 0,
 	   "%s: some of lookup and draft are taken", name);
+	ok(j.proposed[3] > 0, "%s: heads propose", name);
 	ok(j.right[2] * 20 <= j.proposed[2], "%s: those of wrong hardly ever",
 	   name);
 	qwen_state_free(j.state);
@@ -247,7 +251,12 @@ static void test_blocks(const char *dir)
 		qwen_ids_add(&corpus, draw_below(&seed, 300));
 	if (load_as(&m, file, false, QWEN_W_Q4_K) &&
 	    load_as(&draft, model, true, QWEN_W_INT8)) {
-		ok(m.layer[0].q.type == QWEN_W_Q4_K, "it is of q4_k");
+		struct train_medusa blank;
+		train_medusa_init(&blank, &draft, 2, &e);
+		ok(m.layer[0].q.type == QWEN_W_Q4_K &&
+			   train_medusa_write(&blank, heads, model, &e),
+		   "it is of q4_k, with heads");
+		train_medusa_fini(&blank);
 		test_same("q4_k", &m, &draft, &corpus);
 		qwen_model_close(&m);
 		qwen_model_close(&draft);
@@ -328,7 +337,7 @@ static void test_refuses(const struct qwen_model *m)
 
 int main(void)
 {
-	char dir[] = "/tmp/t0-speculate-XXXXXX", command[512], learnt[512];
+	char dir[] = "/tmp/t0-speculate-XXXXXX", command[2048], learnt[512];
 	const char *build = getenv("T0_BUILD");
 	struct err e = { 0 };
 	struct qwen_model m;
@@ -341,6 +350,12 @@ int main(void)
 	ok(system("sh -c '. tests/tap.sh; . tests/engine/learnt.sh; "
 		  "learnt_model' >/dev/null") == 0,
 	   "a model that has learnt something");
+	snprintf(heads, sizeof(heads), "%s/heads", dir);
+	snprintf(command, sizeof(command),
+		 "%s/t0-qwen3 train -q --medusa 3 --model %s --data %s/text "
+		 "--length 128 --steps 40 --rate 0.003 %s >/dev/null",
+		 build, learnt, learnt, heads);
+	ok(system(command) == 0, "its heads learn");
 	test_learnt(learnt);
 	test_blocks(dir);
 	if (load_as(&m, learnt, false, QWEN_W_F32)) {

@@ -112,7 +112,7 @@ static bool config_new(struct qwen_school *s, struct err *e)
 	return true;
 }
 
-static bool config_open(struct qwen_school *s, struct err *e)
+bool qwen_school_config(struct qwen_school *s, struct err *e)
 {
 	if (!(s->c->model ? qwen_config_load(&s->config, s->c->model, e) :
 			    config_new(s, e)))
@@ -204,7 +204,7 @@ bool qwen_cmd_how(const struct qwen_cmd *c, struct train_how *how,
 	       train_method_parse(c->optimizer, &how->method, e);
 }
 
-static bool parse_how(struct qwen_school *s, struct err *e)
+bool qwen_school_how(struct qwen_school *s, struct err *e)
 {
 	struct qwen_cmd *c = s->c;
 	struct train_rule *r = &s->rule;
@@ -252,7 +252,7 @@ static bool read_all(const struct qwen_school *s, const struct cli_list *list,
 	return true;
 }
 
-static bool corpus_open(struct qwen_school *s, struct err *e)
+bool qwen_school_corpus(struct qwen_school *s, struct err *e)
 {
 	const struct qwen_cmd *c = s->c;
 	bool own = c->valid.n > 0;
@@ -408,9 +408,9 @@ static bool school_open(struct qwen_school *s, struct err *e)
 			       "%s: there is a run already; "
 			       "wanted --resume, or another folder",
 			       s->into);
-	if (!parse_how(s, e) || !file_make_folders(s->into, e) ||
-	    !tokenizer_open(s, e) || !config_open(s, e) ||
-	    !train_qwen3(&s->g, &s->config, &s->how, e) || !corpus_open(s, e))
+	if (!qwen_school_how(s, e) || !file_make_folders(s->into, e) ||
+	    !tokenizer_open(s, e) || !qwen_school_config(s, e) ||
+	    !train_qwen3(&s->g, &s->config, &s->how, e) || !qwen_school_corpus(s, e))
 		return false;
 	describe_run(s);
 	cmd_remark(&s->c->cmd,
@@ -431,7 +431,7 @@ static bool school_open(struct qwen_school *s, struct err *e)
 	return peak_measure(s, e) && begin_weights(s, e);
 }
 
-static void school_close(struct qwen_school *s)
+void qwen_school_close(struct qwen_school *s)
 {
 	qwen_roofline_free(s->peak);
 	train_free(s->x);
@@ -493,7 +493,7 @@ bool qwen_school_teach(struct qwen_cmd *c, const char *into,
 	bool ok = school_open(&s, e) && qwen_school_run(&s, e) &&
 		  qwen_log_store(&s, e) && (!print || print(&s, e));
 
-	school_close(&s);
+	qwen_school_close(&s);
 	return ok;
 }
 
@@ -507,6 +507,8 @@ bool qwen_cmd_train(struct cmd *r, struct err *e)
 			       "--shard %s without --sweep: one "
 			       "run has no parts",
 			       c->shard);
+	if (c->medusa)
+		return qwen_medusa_teach(c, into, e);
 	return c->sweep ? qwen_sweep_run(c, into, e) :
 			  qwen_school_teach(c, into, print_result, e);
 }

@@ -53,6 +53,20 @@ bool qwen_school_teach(struct qwen_cmd *c, const char *into,
 				     struct err *e),
 		       struct err *e);
 
+/*
+ * What of it the options say: how it learns; the model's sizes and the corpus's
+ * end, with a tokenizer that is there; the rows of text, which need both.
+ */
+bool qwen_school_how(struct qwen_school *s, struct err *e);
+bool qwen_school_config(struct qwen_school *s, struct err *e);
+bool qwen_school_corpus(struct qwen_school *s, struct err *e);
+void qwen_school_close(struct qwen_school *s);
+
+/* -------------------------------------------------- cmd_train_medusa.c --- */
+
+/* --medusa N: heads of --model learn, into a folder of their own. */
+bool qwen_medusa_teach(struct qwen_cmd *c, const char *into, struct err *e);
+
 /* --------------------------------------------------------- cmd_sweep.c --- */
 
 /*

@@ -1,0 +1,251 @@
+/*
+ * engine/speculate/medusa.c - heads that look further ahead.
+ */
+#include <jansson.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/speculate/speculate.h"
+
+/* ---- the folder ---- */
+
+#define MAX_CONFIG_BYTES ((size_t)1 << 20)
+
+static bool count_read(const json_t *j, const char *key, uint32_t least,
+		       uint32_t most, uint32_t *out, struct err *e)
+{
+	const json_t *v = json_object_get(j, key);
+	const json_int_t n = json_integer_value(v);
+
+	if (!json_is_integer(v) || n < least || n > most)
+		return err_set(e, ERR_INPUT,
+			       "\"%s\": wanted a whole number, %u to %u", key,
+			       least, most);
+	*out = (uint32_t)n;
+	return true;
+}
+
+static bool config_read(struct qwen_medusa *h, const char *dir, struct err *e)
+{
+	const char *path = arena_printf(&h->mem, "%s/config.json", dir);
+	struct buf text = { 0 };
+	json_error_t je;
+	json_t *j = NULL;
+	bool ok = file_read(path, MAX_CONFIG_BYTES, &text, e);
+
+	if (ok && !(j = json_loadb(text.data, text.len, 0, &je)))
+		ok = err_set(e, ERR_INPUT, "line %d: %s", je.line, je.text);
+	/* The next token is the model's own. */
+	ok = ok &&
+	     count_read(j, "medusa_num_heads", 1, QWEN_PROPOSED, &h->n, e) &&
+	     count_read(j, "medusa_num_layers", 0, QWEN_MEDUSA_BLOCKS,
+			&h->blocks, e);
+	json_decref(j);
+	buf_fini(&text);
+	return ok || err_wrap(e, "%s", path);
+}
+
+static bool matrix_find(struct qwen_medusa *h, struct qwen_matrix *out,
+			const char *name, uint32_t rows, struct err *e)
+{
+	const struct qwen_convert how = { .kernels = h->m->kernels };
+	const uint64_t shape[2] = { rows, h->m->config.hidden };
+	const struct qwen_tensor *t =
+		qwen_tensor_require(&h->tensors, name, 2, shape, e);
+
+	return t && qwen_matrix_make(out, t, NULL, &how, e);
+}
+
+static const float *bias_find(struct qwen_medusa *h, const char *name,
+			      struct err *e)
+{
+	const struct qwen_convert how = { .kernels = h->m->kernels };
+	const uint64_t n = h->m->config.hidden;
+	const struct qwen_tensor *t =
+		qwen_tensor_require(&h->tensors, name, 1, &n, e);
+	struct qwen_matrix row;
+
+	if (!t)
+		return NULL;
+	struct qwen_tensor one = *t;
+	one.n_dims = 2;
+	one.shape[0] = 1;
+	one.shape[1] = n;
+	if (!qwen_matrix_make(&row, &one, NULL, &how, e))
+		return NULL;
+	float *out = arena_alloc(&h->mem, n * sizeof(*out));
+	qwen_matrix_row(h->m->kernels, &row, 0, out);
+	return out;
+}
+
+static bool head_find(struct qwen_medusa *h, uint32_t i, struct err *e)
+{
+	struct qwen_medusa_head *head = &h->head[i];
+	const uint32_t hidden = h->m->config.hidden;
+	char name[64];
+
+	head->linear =
+		arena_alloc(&h->mem, h->blocks * sizeof(*head->linear) + 1);
+	head->bias = arena_alloc(&h->mem, h->blocks * sizeof(*head->bias) + 1);
+	for (uint32_t j = 0; j < h->blocks; j++) {
+		snprintf(name, sizeof(name), "%u.%u.linear.weight", i, j);
+		if (!matrix_find(h, &head->linear[j], name, hidden, e))
+			return false;
+		snprintf(name, sizeof(name), "%u.%u.linear.bias", i, j);
+		head->bias[j] = bias_find(h, name, e);
+		if (!head->bias[j])
+			return false;
+	}
+	snprintf(name, sizeof(name), "%u.%u.weight", i, h->blocks);
+	return matrix_find(h, &head->out, name, h->m->config.vocab, e);
+}
+
+bool qwen_medusa_open(struct qwen_medusa *h, const char *dir,
+		      const struct qwen_model *m, struct err *e)
+{
+	const size_t hidden = m->config.hidden, vocab = m->config.vocab;
+	bool ok;
+
+	*h = (struct qwen_medusa){ .m = m };
+	ok = config_read(h, dir, e) &&
+	     qwen_tensors_open_file(
+		     &h->tensors,
+		     arena_printf(&h->mem, "%s/medusa_lm_head.safetensors",
+				  dir),
+		     e);
+	h->head = arena_alloc(&h->mem, (h->n + 1) * sizeof(*h->head));
+	for (uint32_t i = 0; ok && i < h->n; i++)
+		ok = head_find(h, i, e);
+	if (ok) {
+		h->x = arena_alloc(&h->mem, h->n * hidden * sizeof(float));
+		h->y = arena_alloc(&h->mem, h->n * hidden * sizeof(float));
+		h->logits = arena_alloc(&h->mem, h->n * vocab * sizeof(float));
+		return true;
+	}
+	qwen_medusa_close(h);
+	return false;
+}
+
+void qwen_medusa_close(struct qwen_medusa *h)
+{
+	qwen_tensors_close(&h->tensors);
+	arena_fini(&h->mem);
+	*h = (struct qwen_medusa){ 0 };
+}
+
+/* ---- what they say ---- */
+
+struct asked {
+	struct qwen_medusa *h;
+	uint32_t n;
+};
+
+static float silu(float x)
+{
+	return x / (1 + expf(-x));
+}
+
+static void run_heads(void *ctx, struct threads *t, unsigned thread)
+{
+	const struct asked *asked = ctx;
+	struct qwen_medusa *h = asked->h;
+	const struct qwen_kernels *k = h->m->kernels;
+	const uint32_t hidden = h->m->config.hidden;
+	const uint32_t vocab = h->m->config.vocab;
+	size_t from, to;
+
+	for (uint32_t j = 0; j < h->blocks; j++) {
+		threads_part(t, thread, hidden, 16, &from, &to);
+		for (uint32_t i = 0; i < asked->n; i++)
+			k->product(&h->head[i].linear[j], (uint32_t)from,
+				   (uint32_t)to, h->x + (size_t)i * hidden,
+				   hidden, 1, h->y + (size_t)i * hidden, hidden,
+				   false);
+		threads_barrier(t);
+		for (uint32_t i = 0; i < asked->n; i++)
+			for (size_t c = from; c < to; c++)
+				h->x[(size_t)i * hidden + c] +=
+					silu(h->y[(size_t)i * hidden + c] +
+					     h->head[i].bias[j][c]);
+		threads_barrier(t);
+	}
+	threads_part(t, thread, vocab, 16, &from, &to);
+	for (uint32_t i = 0; i < asked->n; i++)
+		k->product(&h->head[i].out, (uint32_t)from, (uint32_t)to,
+			   h->x + (size_t)i * hidden, hidden, 1,
+			   h->logits + (size_t)i * vocab, vocab, false);
+}
+
+void qwen_medusa_run(struct qwen_medusa *h, const float *hidden, uint32_t n)
+{
+	const struct qwen_config *c = &h->m->config;
+	struct asked asked = { h, n };
+
+	h->m->kernels->rms_norm(hidden, h->m->norm, c->hidden,
+				(float)c->norm_eps, h->x);
+	for (uint32_t i = 1; i < n; i++)
+		memcpy(h->x + (size_t)i * c->hidden, h->x,
+		       c->hidden * sizeof(*h->x));
+	threads_run(h->m->threads, run_heads, &asked);
+}
+
+/* ---- the proposer ---- */
+
+struct medusa {
+	struct qwen_proposer proposer;
+	const struct qwen_state *state;
+	struct qwen_medusa heads;
+};
+
+static uint32_t likeliest(const struct qwen_medusa *h, uint32_t head)
+{
+	const uint32_t vocab = h->m->config.vocab;
+	const float *v = h->logits + (size_t)head * vocab;
+	const float top = h->m->kernels->largest(v, vocab);
+	uint32_t id = 0;
+
+	while (id + 1 < vocab && v[id] != top)
+		id++;
+	return id;
+}
+
+static bool medusa_propose(struct qwen_proposer *p, const struct qwen_ids *text,
+			   uint32_t k, struct qwen_proposal *out, struct err *e)
+{
+	struct medusa *d = (struct medusa *)p;
+	const uint32_t held = qwen_state_length(d->state, 0);
+
+	(void)e;
+	k = k < d->heads.n ? k : d->heads.n;
+	if (!held || held + 1 != text->n) /* of a prompt: nothing follows yet */
+		return true;
+	qwen_medusa_run(&d->heads, qwen_kept(d->state, 0, held - 1), k);
+	for (; out->n < k; out->n++)
+		out->id[out->n] = likeliest(&d->heads, out->n);
+	return true;
+}
+
+static void medusa_free(struct qwen_proposer *p)
+{
+	struct medusa *d = (struct medusa *)p;
+
+	qwen_medusa_close(&d->heads);
+	free(d);
+}
+
+struct qwen_proposer *qwen_medusa_new(const char *dir,
+				      const struct qwen_model *m,
+				      struct qwen_state *state, struct err *e)
+{
+	struct medusa *d = xcalloc(1, sizeof(*d));
+
+	d->proposer = (struct qwen_proposer){ "medusa", 1, medusa_propose,
+					      medusa_free };
+	d->state = state;
+	if (qwen_medusa_open(&d->heads, dir, m, e) &&
+	    qwen_state_tap(state, &m->config.layers, 1, e))
+		return &d->proposer;
+	medusa_free(&d->proposer);
+	return NULL;
+}

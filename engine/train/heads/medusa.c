@@ -1,0 +1,145 @@
+/*
+ * engine/train/heads/medusa.c - heads that look further ahead, learning.
+ */
+#include <jansson.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/train/heads/heads.h"
+
+void train_medusa_init(struct train_medusa *h, const struct qwen_model *m,
+		       uint32_t n, struct err *e)
+{
+	const size_t hidden = m->config.hidden, vocab = m->config.vocab;
+
+	*h = (struct train_medusa){ .m = m, .n = n };
+	h->tape = tape_new(m->threads, e);
+	for (uint32_t i = 0; i < n; i++) {
+		h->linear[i] = tape_param(h->tape, TAPE_SHAPE(hidden, hidden));
+		h->bias[i] = tape_param(h->tape, TAPE_SHAPE(hidden));
+		h->out[i] = tape_param(h->tape, TAPE_SHAPE(vocab, hidden));
+		for (uint32_t r = 0; r < vocab; r++)
+			qwen_matrix_row(m->kernels, &m->head, r,
+					h->out[i]->data + r * hidden);
+	}
+}
+
+void train_medusa_fini(struct train_medusa *h)
+{
+	tape_free(h->tape);
+	*h = (struct train_medusa){ 0 };
+}
+
+static uint64_t count_right(const struct tensor *logits, const uint32_t *target)
+{
+	const size_t rows = logits->shape.dim[0], n = logits->shape.dim[1];
+	uint64_t right = 0;
+
+	for (size_t i = 0; i < rows; i++) {
+		const float *v = logits->data + i * n;
+		size_t best = 0;
+		for (size_t c = 1; c < n; c++)
+			best = v[c] > v[best] ? c : best;
+		right += best == target[i];
+	}
+	return right;
+}
+
+struct tensor *train_medusa_loss(struct train_medusa *h, const float *x,
+				 size_t n, const uint32_t *const *target,
+				 struct train_medusa_sum *sum)
+{
+	const struct qwen_config *c = &h->m->config;
+	struct tensor *in = tape_input(h->tape, TAPE_SHAPE(n, c->hidden), NULL);
+	struct tensor *all = NULL;
+
+	for (size_t i = 0; i < n; i++)
+		h->m->kernels->rms_norm(x + i * c->hidden, h->m->norm,
+					c->hidden, (float)c->norm_eps,
+					in->data + i * c->hidden);
+	for (uint32_t i = 0; i < h->n; i++) {
+		struct tensor *turned = tape_apply(
+			TAPE_SILU, tape_linear(in, h->linear[i], h->bias[i]));
+		struct tensor *logits =
+			tape_linear(tape_add(in, turned), h->out[i], NULL);
+		struct tensor *loss = tape_cross_entropy(logits, target[i]);
+		uint64_t targets = 0;
+
+		if (!loss)
+			return NULL;
+		for (size_t k = 0; k < n; k++)
+			targets += target[i][k] != TRAIN_IGNORE;
+		sum->targets[i] += targets;
+		sum->loss[i] += (double)targets * loss->data[0];
+		sum->right[i] += count_right(logits, target[i]);
+		all = all ? tape_add(all, loss) : loss;
+	}
+	return all;
+}
+
+void train_medusa_target(uint32_t h, const uint32_t *position,
+			 const uint32_t *target, size_t n, uint32_t *out)
+{
+	for (size_t i = 0; i < n; i++) {
+		const size_t at = i + 1 + h;
+		out[i] = at < n && position[at] == position[i] + 1 + h ?
+				 target[at] :
+				 TRAIN_IGNORE;
+	}
+}
+
+/* ---- the folder ---- */
+
+static const void *tensor_bytes(void *ctx, size_t i, struct err *e)
+{
+	const struct train_medusa *h = ctx;
+	struct tensor *const *const of[] = { h->linear, h->bias, h->out };
+
+	(void)e;
+	return of[i % 3][i / 3]->data;
+}
+
+static bool config_write(const struct train_medusa *h, const char *dir,
+			 const char *base, struct err *e)
+{
+	json_t *name = json_string(base);
+	json_t *j = json_pack("{s:i, s:i, s:o}", "medusa_num_heads", (int)h->n,
+			      "medusa_num_layers", 1, "base_model_name_or_path",
+			      name ? name : json_null());
+	char *text = json_dumps(j, JSON_INDENT(2));
+	struct buf path = { 0 };
+
+	buf_printf(&path, "%s/config.json", dir);
+	bool ok = file_write_atomic(path.data, text, strlen(text), e);
+	buf_fini(&path);
+	free(text);
+	json_decref(j);
+	return ok;
+}
+
+bool train_medusa_write(const struct train_medusa *h, const char *dir,
+			const char *base, struct err *e)
+{
+	static const char *const name[] = { "0.linear.weight", "0.linear.bias",
+					    "1.weight" };
+	const uint64_t hidden = h->m->config.hidden;
+	const uint64_t vocab = h->m->config.vocab;
+	struct qwen_tensor t[3 * QWEN_PROPOSED] = { 0 };
+	struct arena mem = { 0 };
+
+	for (uint32_t i = 0; i < 3 * h->n; i++)
+		t[i] = (struct qwen_tensor){
+			.name = arena_printf(&mem, "%u.%s", i / 3, name[i % 3]),
+			.dtype = QWEN_F32,
+			.n_dims = i % 3 == 1 ? 1 : 2,
+			.shape = { i % 3 == 2 ? vocab : hidden, hidden },
+		};
+	bool ok = file_make_folders(dir, e) && config_write(h, dir, base, e) &&
+		  qwen_tensors_write(
+			  arena_printf(&mem, "%s/medusa_lm_head.safetensors",
+				       dir),
+			  t, 3 * h->n, tensor_bytes, (void *)h, e);
+	arena_fini(&mem);
+	return ok;
+}
