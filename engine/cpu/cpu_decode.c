@@ -6,8 +6,10 @@
  * dynamically, so that nobody waits for a thread whose memory is slower at the
  * moment; the thread that completes the rows of a key-value head attends with
  * it, where that has one run of positions.  Where there are more, runs are
- * dealt out, too, behind a barrier of their own: the fifth of a layer.  A run's
- * sums do not depend on who makes them, and are put together in order.
+ * dealt out, too, behind a barrier of their own: the fifth of a layer.  But of a
+ * tree the branches have the same positions: a token attends to what the pass
+ * writes before the next one is stored, so what it sees are its ancestors.  A
+ * run's sums do not depend on who makes them, and are put together in order.
  */
 #include <math.h>
 #include <string.h>
@@ -16,18 +18,36 @@
 
 /* ---- attention ---- */
 
-void cpu_decode_init(struct cpu *s)
-{
-	for (uint32_t n = 0; n < s->p->n; n++) {
-		uint32_t runs = s->p->position[n] / s->cache.run + 1;
-		s->item[n + 1] = s->item[n] + runs * s->m->config.kv_heads;
-	}
-}
-
 /* Are there more items than heads, so that they are shared by themselves? */
 static bool is_deep(const struct cpu *s)
 {
 	return s->item[s->p->n] > s->p->n * s->m->config.kv_heads;
+}
+
+/* The first position that the pass writes of a token's sequence. */
+static uint32_t first_written(const struct qwen_pass *p, uint32_t n)
+{
+	uint32_t first = p->position[n];
+
+	for (uint32_t i = 0; i < p->n; i++)
+		if (p->token[i].sequence == p->token[n].sequence &&
+		    p->position[i] < first)
+			first = p->position[i];
+	return first;
+}
+
+void cpu_decode_init(struct cpu *s)
+{
+	const struct qwen_pass *p = s->p;
+
+	for (uint32_t n = 0; n < p->n; n++) {
+		uint32_t runs = p->position[n] / s->cache.run + 1;
+		s->item[n + 1] = s->item[n] + runs * s->m->config.kv_heads;
+	}
+	for (uint32_t n = 0; n < p->n; n++)
+		s->at_once[n] = !is_deep(s) ? 0 :
+				p->tree ? first_written(p, n) / s->cache.run :
+					  UINT32_MAX;
 }
 
 /*
@@ -142,6 +162,8 @@ static void attend_deep(struct worker *w, uint32_t layer)
 			while (from >= s->item[n + 1])
 				n++;
 			i = (uint32_t)from - s->item[n];
+			if (i / kv_heads >= s->at_once[n])
+				continue;
 			attend_run(w, layer, n, i % kv_heads, i / kv_heads);
 			run_done(w->s, n, i % kv_heads);
 		}
@@ -248,10 +270,11 @@ static void finish_head(struct worker *w, uint32_t layer, uint32_t h)
 		for (uint32_t i = h * per; i < (h + 1) * per; i++)
 			cpu_q_turn(s, layer, n, i);
 		cpu_kv_turn(s, layer, n, h);
-		if (is_deep(s))
-			continue;
-		attend_run(w, layer, n, h, 0);
-		run_done(s, n, h);
+		for (uint32_t run = s->at_once[n];
+		     run <= s->p->position[n] / s->cache.run; run++) {
+			attend_run(w, layer, n, h, run);
+			run_done(s, n, h);
+		}
 	}
 }
 

@@ -201,6 +201,7 @@ static void cpu_state_free(void *state)
 
 	for (unsigned t = 0; t < threads_count(s->m->threads); t++)
 		cpu_gemm_scratch_fini(&s->worker[t].gemm);
+	free(s->stored);
 	qwen_cache_fini(&s->cache);
 	arena_fini(&s->mem);
 	free(s);
@@ -233,6 +234,16 @@ static void head_turn(const struct cpu *s, float *x, const float *norm,
 	s->m->kernels->rope(x, s->cosine + at, s->sine + at, c->head_dim);
 }
 
+/* What a tree's token n has stored. */
+static float *stored_at(const struct cpu *s, uint32_t n,
+			const struct qwen_place *p)
+{
+	const struct qwen_config *c = &s->m->config;
+	size_t at = ((size_t)p->layer * NARROW + n) * 2 + p->part;
+
+	return s->stored + (at * c->kv_heads + p->head) * c->head_dim;
+}
+
 void cpu_kv_turn(struct cpu *s, uint32_t layer, uint32_t n, uint32_t h)
 {
 	const struct qwen_config *c = &s->m->config;
@@ -244,6 +255,29 @@ void cpu_kv_turn(struct cpu *s, uint32_t layer, uint32_t n, uint32_t h)
 	qwen_cache_put(&s->cache, &p, at, s->k + row);
 	p.part = QWEN_VALUES;
 	qwen_cache_put(&s->cache, &p, at, s->v + row);
+	if (!s->p->tree)
+		return;
+	p.part = QWEN_KEYS;
+	memcpy(stored_at(s, n, &p), s->k + row, c->head_dim * sizeof(float));
+	p.part = QWEN_VALUES;
+	memcpy(stored_at(s, n, &p), s->v + row, c->head_dim * sizeof(float));
+}
+
+/* Again, where another branch of its tree has been since. */
+static void cpu_take(void *state, uint32_t i)
+{
+	const struct cpu *s = state;
+	const struct qwen_config *c = &s->m->config;
+	struct qwen_place p = { .sequence = s->p->token[i].sequence };
+
+	for (p.layer = 0; p.layer < c->layers; p.layer++)
+		for (p.head = 0; p.head < c->kv_heads; p.head++)
+			for (int part = 0; part < 2; part++) {
+				p.part = part ? QWEN_VALUES : QWEN_KEYS;
+				qwen_cache_put(&s->cache, &p,
+					       s->p->position[i],
+					       stored_at(s, i, &p));
+			}
 }
 
 void cpu_q_turn(struct cpu *s, uint32_t layer, uint32_t n, uint32_t h)
@@ -449,6 +483,11 @@ static bool cpu_forward(void *state, const struct qwen_pass *p, struct err *e)
 	s->p = p;
 	s->stopped = false;
 	angles_init(s);
+	if (p->tree && !s->stored)
+		s->stored = xcalloc((size_t)s->m->config.layers * NARROW * 2 *
+					    s->m->config.kv_heads *
+					    s->m->config.head_dim,
+				    sizeof(*s->stored));
 	if (p->n <= NARROW)
 		cpu_decode_init(s);
 	else
@@ -498,4 +537,5 @@ const struct qwen_backend qwen_cpu = {
 	.fill = cpu_fill,
 	.map = cpu_map,
 	.copy = cpu_copy,
+	.take = cpu_take,
 };

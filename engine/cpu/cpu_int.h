@@ -43,6 +43,10 @@ struct cpu {
 	/* [NARROW][kv_heads]: how much of each has been done; narrow passes */
 	_Atomic uint32_t *there;
 	uint32_t item[NARROW + 1]; /* of each token, and all: runs of heads */
+	/* Of each: the first run that it attends to as soon as it is stored. */
+	uint32_t at_once[NARROW];
+	/* [layers][NARROW][keys, values][kv_heads][head_dim], of a tree's */
+	float *stored;
 	/* What a run adds to heads [heads of a kv head]: */
 	float *sums;	   /* [items][those][head_dim] */
 	struct part *part; /* [items][those] */
@@ -112,7 +116,7 @@ struct rows cpu_part(const struct worker *w, const struct qwen_matrix *m,
 void cpu_q_turn(struct cpu *s, uint32_t layer, uint32_t n, uint32_t h);
 /* One head's result, of values that the cache may have turned. */
 void cpu_turn_back(const struct cpu *s, float *a);
-/* Norms and turns one key-value head of token n, and stores it. */
+/* Norms and turns one key-value head of token n, and stores it; a tree's too. */
 void cpu_kv_turn(struct cpu *s, uint32_t layer, uint32_t n, uint32_t h);
 
 /* ------------------------------------------------------ cpu_decode.c ---- */

@@ -198,16 +198,93 @@ struct medusa {
 	struct qwen_medusa heads;
 };
 
-static uint32_t likeliest(const struct qwen_medusa *h, uint32_t head)
+/* A token of a path: head `head` says the one of rank `rank`. */
+struct step {
+	uint32_t head, rank, parent; /* parent: a step, or NONE */
+	double chance;		     /* of the path */
+	bool taken;
+};
+#define NONE UINT32_MAX
+
+/* A head's likeliest tokens, in their order, and their chances. */
+struct ranks {
+	uint32_t id[QWEN_MEDUSA_RANKS];
+	double chance[QWEN_MEDUSA_RANKS];
+};
+
+static void rank_tokens(struct qwen_medusa *h, uint32_t head, struct ranks *r)
 {
 	const uint32_t vocab = h->m->config.vocab;
-	const float *v = h->logits + (size_t)head * vocab;
-	const float top = h->m->kernels->largest(v, vocab);
-	uint32_t id = 0;
+	const uint32_t n = vocab < QWEN_MEDUSA_RANKS ? vocab :
+						       QWEN_MEDUSA_RANKS;
+	float *v = h->logits + (size_t)head * vocab;
+	float top[QWEN_MEDUSA_RANKS] = { 0 };
 
-	while (id + 1 < vocab && v[id] != top)
-		id++;
-	return id;
+	*r = (struct ranks){ 0 };
+	for (uint32_t k = 0; k < n; k++) {
+		uint32_t id = 0;
+		top[k] = h->m->kernels->largest(v, vocab);
+		while (id + 1 < vocab && v[id] != top[k])
+			id++;
+		r->id[k] = id;
+		v[id] = -INFINITY;
+	}
+	for (uint32_t k = 0; k < n; k++)
+		v[r->id[k]] = top[k];
+	const double sum = h->m->kernels->exp_sum(v, vocab, top[0]);
+	for (uint32_t k = 0; k < n; k++)
+		r->chance[k] = exp((double)top[k] - (double)top[0]) / sum;
+}
+
+/* The likeliest step that is not taken; NONE: all are. */
+static uint32_t best_step(const struct step *s, uint32_t n)
+{
+	uint32_t best = NONE;
+
+	for (uint32_t i = 0; i < n; i++)
+		if (!s[i].taken &&
+		    (best == NONE || s[i].chance > s[best].chance))
+			best = i;
+	return best;
+}
+
+/* Each step that is taken brings its first child and its next sibling. */
+static uint32_t grow_tree(struct step *s, const struct ranks *r, uint32_t heads,
+			  uint32_t k)
+{
+	uint32_t n = 0, taken = 0, at;
+
+	s[n++] = (struct step){ .parent = NONE, .chance = r[0].chance[0] };
+	while (taken < k && (at = best_step(s, n)) != NONE) {
+		const struct step one = s[at];
+		const double up = one.parent == NONE ? 1 : s[one.parent].chance;
+		s[at].taken = true;
+		taken++;
+		if (one.rank + 1 < QWEN_MEDUSA_RANKS)
+			s[n++] = (struct step){
+				one.head, one.rank + 1, one.parent,
+				up * r[one.head].chance[one.rank + 1], false
+			};
+		if (one.head + 1 < heads)
+			s[n++] = (struct step){
+				one.head + 1, 0, at,
+				one.chance * r[one.head + 1].chance[0], false
+			};
+	}
+	return n;
+}
+
+/* The children of a step, and theirs, into the proposal. */
+static void put_steps(const struct step *s, uint32_t n, uint32_t parent,
+		      uint32_t place, const struct ranks *r,
+		      struct qwen_proposal *out)
+{
+	for (uint32_t i = 0; i < n; i++)
+		if (s[i].taken && s[i].parent == parent) {
+			out->id[out->n] = r[s[i].head].id[s[i].rank];
+			out->parent[out->n++] = place;
+			put_steps(s, n, i, out->n, r, out);
+		}
 }
 
 static bool medusa_propose(struct qwen_proposer *p, const struct qwen_ids *text,
@@ -215,14 +292,20 @@ static bool medusa_propose(struct qwen_proposer *p, const struct qwen_ids *text,
 {
 	struct medusa *d = (struct medusa *)p;
 	const uint32_t held = qwen_state_length(d->state, 0);
+	const uint32_t heads = k < d->heads.n ? k : d->heads.n;
+	struct step step[2 * QWEN_PROPOSED + 1];
+	struct ranks rank[QWEN_PROPOSED];
+	uint32_t n;
 
 	(void)e;
-	k = k < d->heads.n ? k : d->heads.n;
 	if (!held || held + 1 != text->n) /* of a prompt: nothing follows yet */
 		return true;
-	qwen_medusa_run(&d->heads, qwen_kept(d->state, 0, held - 1), k);
-	for (; out->n < k; out->n++)
-		out->id[out->n] = likeliest(&d->heads, out->n);
+	qwen_medusa_run(&d->heads, qwen_kept(d->state, 0, held - 1), heads);
+	for (uint32_t i = 0; i < heads; i++)
+		rank_tokens(&d->heads, i, &rank[i]);
+	out->tree = true;
+	n = grow_tree(step, rank, heads, k);
+	put_steps(step, n, NONE, 0, rank, out);
 	return true;
 }
 

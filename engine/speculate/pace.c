@@ -24,6 +24,8 @@ void qwen_pace_init(struct qwen_pace *p, uint32_t most)
 	*p = (struct qwen_pace){ .most = most };
 	for (int i = 0; i < QWEN_KINDS; i++)
 		p->right[i] = 0.5;
+	for (uint32_t i = 0; i <= QWEN_PROPOSED; i++)
+		p->deep[i] = i;
 }
 
 static double clamp(double v, double least, double most)
@@ -60,9 +62,21 @@ static uint32_t longest_tried(const struct qwen_pace *p)
 	return 2 * n + 1 < p->most ? 2 * n + 1 : p->most;
 }
 
+/* Of a pass with n proposals, at a guess. */
+static double tokens_of(const struct qwen_pace *p, uint32_t kind, uint32_t n)
+{
+	double tokens = 1, chance = 1;
+
+	for (uint32_t i = 0; i < p->deep[n]; i++) {
+		chance *= p->right[kind];
+		tokens += chance;
+	}
+	return tokens;
+}
+
 uint32_t qwen_pace_length(const struct qwen_pace *p, uint32_t kind)
 {
-	double best, tokens = 1, chance = 1;
+	double best;
 	uint32_t n = 0, most;
 
 	if (p->warm < WARM || p->since_one >= MEASURED_AGAIN)
@@ -70,10 +84,9 @@ uint32_t qwen_pace_length(const struct qwen_pace *p, uint32_t kind)
 	best = 1 / p->pass[0];
 	most = longest_tried(p);
 	for (uint32_t i = 1; i <= most; i++) {
-		chance *= p->right[kind];
-		tokens += chance;
-		if (tokens / cost_of(p, i) > best) {
-			best = tokens / cost_of(p, i);
+		const double speed = tokens_of(p, kind, i) / cost_of(p, i);
+		if (speed > best) {
+			best = speed;
 			n = i;
 		}
 	}
@@ -104,7 +117,8 @@ static void average(double *known, double now)
 }
 
 void qwen_pace_see(struct qwen_pace *p, uint32_t kind, uint32_t n,
-		   uint32_t right, double propose_s, double pass_s)
+		   uint32_t deep, uint32_t right, double propose_s,
+		   double pass_s)
 {
 	if (p->warm < WARM) {
 		p->pass[0] = p->warm++ && p->pass[0] < pass_s ? p->pass[0] :
@@ -115,7 +129,8 @@ void qwen_pace_see(struct qwen_pace *p, uint32_t kind, uint32_t n,
 	average(&p->pass[n], pass_s);
 	if (n)
 		average(&p->propose, propose_s / n);
-	for (uint32_t i = 0; i < n && i <= right; i++)
+	p->deep[n] = deep;
+	for (uint32_t i = 0; i < deep && i <= right; i++)
 		p->right[kind] += RIGHT_NEW * ((i < right) - p->right[kind]);
 	p->since_one = n ? p->since_one + 1 : 0;
 	const double one = p->pass[0];

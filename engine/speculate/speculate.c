@@ -58,22 +58,41 @@ static bool run_pass(const struct qwen_speculation *s, uint32_t last,
 		     const struct qwen_proposal *p, struct err *e)
 {
 	struct qwen_token t[QWEN_PROPOSED + 1];
+	uint32_t parent[QWEN_PROPOSED + 1] = { QWEN_ROOT };
 
 	for (uint32_t i = 0; i <= p->n; i++)
 		t[i] = (struct qwen_token){ .id = i ? p->id[i - 1] : last,
 					    .logits = true };
-	return qwen_forward(s->state, t, p->n + 1, e);
+	for (uint32_t i = 0; i < p->n && p->tree; i++)
+		parent[i + 1] = p->parent[i];
+	return p->tree ? qwen_forward_tree(s->state, t, parent, p->n + 1, e) :
+			 qwen_forward(s->state, t, p->n + 1, e);
 }
 
-/* Appends what the model says, as far as it says what was proposed. */
+/* The token of the pass that says `id` behind token i of it; 0: none does. */
+static uint32_t follow_token(const struct qwen_proposal *p, uint32_t i,
+			     uint32_t id)
+{
+	if (!p->tree)
+		return i < p->n && p->id[i] == id ? i + 1 : 0;
+	for (uint32_t k = i; k < p->n; k++)
+		if (p->parent[k] == i && p->id[k] == id)
+			return k + 1;
+	return 0;
+}
+
+/*
+ * Appends what the model says, as far as it says what was proposed; the state
+ * holds that.
+ */
 static bool take_tokens(const struct qwen_speculation *s,
 			const struct qwen_proposal *p, struct qwen_ids *text,
 			struct err *e)
 {
 	const uint32_t vocab = s->sampler->vocab;
-	uint32_t id;
+	uint32_t id, next, i = 0;
 
-	for (uint32_t i = 0; i <= p->n; i++) {
+	for (;; i = next) {
 		const float *logits = qwen_logits(s->state, i);
 		if (!(i < p->n && p->odds ?
 			      qwen_sample_proposed(s->sampler, logits, p->id[i],
@@ -83,10 +102,27 @@ static bool take_tokens(const struct qwen_speculation *s,
 			return false;
 		qwen_ids_add(text, id);
 		qwen_sampler_see(s->sampler, id);
-		if (i < p->n && id != p->id[i])
+		next = follow_token(p, i, id);
+		if (!next)
 			break;
 	}
+	if (p->tree)
+		qwen_state_take(s->state, i);
+	else
+		qwen_state_truncate(s->state, 0, (uint32_t)text->n - 1);
 	return true;
+}
+
+/* Tokens of the longest path. */
+static uint32_t depth_of(const struct qwen_proposal *p)
+{
+	uint32_t deep[QWEN_PROPOSED + 1] = { 0 }, most = 0;
+
+	for (uint32_t i = 0; i < p->n; i++) {
+		deep[i + 1] = deep[p->tree ? p->parent[i] : i] + 1;
+		most = deep[i + 1] > most ? deep[i + 1] : most;
+	}
+	return most;
 }
 
 bool qwen_speculation_begin(const struct qwen_speculation *s,
@@ -112,11 +148,11 @@ bool qwen_speculate(struct qwen_speculation *s, struct qwen_ids *text,
 	    !take_tokens(s, &p, text, e))
 		return false;
 	const uint32_t right = (uint32_t)(text->n - before) - 1;
-	qwen_state_truncate(s->state, 0, (uint32_t)text->n - 1);
 	const double propose_s = (double)(asked - begin) * 1e-9;
 	const double pass_s = (double)(time_mono_ns() - asked) * 1e-9;
 
-	qwen_pace_see(&s->pace, p.kind, p.n, right, propose_s, pass_s);
+	qwen_pace_see(&s->pace, p.kind, p.n, depth_of(&p), right, propose_s,
+		      pass_s);
 	s->counts.passes++;
 	s->counts.tokens += right + 1;
 	s->counts.tried += p.n > 0;

@@ -13,6 +13,9 @@
  * odds q, it is taken with probability min(1, p / q), else the token is drawn
  * from what p has more than q: other tokens, of the same distribution.
  *
+ * Proposals may be a tree, several candidates for a place: what is drawn there
+ * is looked up among them.
+ *
  * How many are proposed follows what passes cost and how often proposals are
  * right (pace.c).  One thread at a time.
  */
@@ -31,6 +34,13 @@ enum {
 
 struct qwen_proposal {
 	uint32_t id[QWEN_PROPOSED], n;
+	/*
+	 * A tree: token i follows the text's last one where parent[i] is 0,
+	 * else token parent[i] - 1, in the order of qwen_forward_tree();
+	 * siblings differ.  None was drawn.
+	 */
+	bool tree;
+	uint32_t parent[QWEN_PROPOSED];
 	/* Below the proposer's `kinds`: those of one kind are right about as
 	 * often. */
 	uint32_t kind;
@@ -106,6 +116,7 @@ struct qwen_medusa {
 	float *logits; /* [n][vocab] */
 };
 #define QWEN_MEDUSA_BLOCKS 8 /* at most */
+#define QWEN_MEDUSA_RANKS  3
 /* ERR_INPUT: what is missing, or of another shape than the model wants. */
 bool qwen_medusa_open(struct qwen_medusa *h, const char *dir,
 		      const struct qwen_model *m, struct err *e);
@@ -113,8 +124,9 @@ void qwen_medusa_close(struct qwen_medusa *h);
 /* The first n heads' logits of a position's hidden [hidden], not normalized. */
 void qwen_medusa_run(struct qwen_medusa *h, const float *hidden, uint32_t n);
 /*
- * Each head's likeliest token.  The heads of `dir` follow sequence 0 of the
- * state, which is empty and outlives the proposer.
+ * A tree: of the paths through each head's QWEN_MEDUSA_RANKS likeliest tokens
+ * the likeliest k tokens, were heads independent.  The heads of `dir` follow
+ * sequence 0 of the state, which is empty and outlives the proposer.
  */
 struct qwen_proposer *qwen_medusa_new(const char *dir,
 				      const struct qwen_model *m,
@@ -135,8 +147,9 @@ struct qwen_proposer *qwen_medusa_new(const char *dir,
  */
 struct qwen_pace {
 	uint32_t most;
-	double pass[QWEN_PROPOSED + 1]; /* seconds, of so many; 0: unknown */
-	double propose;			/* seconds, of one */
+	double pass[QWEN_PROPOSED + 1];	  /* seconds, of so many; 0: unknown */
+	double propose;			  /* seconds, of one */
+	uint32_t deep[QWEN_PROPOSED + 1]; /* tokens of a path of so many */
 	double right[QWEN_KINDS];
 	double account;
 	uint32_t warm;	    /* passes of the beginning, without proposals */
@@ -147,9 +160,13 @@ void qwen_pace_init(struct qwen_pace *p, uint32_t most);
 uint32_t qwen_pace_length(const struct qwen_pace *p, uint32_t kind);
 /* The longest of so many kinds. */
 uint32_t qwen_pace_longest(const struct qwen_pace *p, uint32_t kinds);
-/* A pass that took `right` of n proposals, and its seconds. */
+/*
+ * A pass that took `right` of n proposals, whose longest path has `deep` of
+ * them, and its seconds.
+ */
 void qwen_pace_see(struct qwen_pace *p, uint32_t kind, uint32_t n,
-		   uint32_t right, double propose_s, double pass_s);
+		   uint32_t deep, uint32_t right, double propose_s,
+		   double pass_s);
 
 /* ------------------------------------------------------- speculate.c ---- */
 

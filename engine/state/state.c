@@ -23,8 +23,11 @@ struct qwen_state {
 	float *hidden;	    /* [cap_shown][hidden] */
 	uint32_t cap_logits, cap_shown;
 	uint32_t tap[QWEN_TAPS], n_taps;
-	float *kept;	 /* [sequences][positions][n_taps][hidden] */
+	/* [sequences][positions][n_taps][hidden], and rows of QWEN_FEW tokens
+	   of a tree */
+	float *kept;
 	float **kept_of; /* [max_tokens]: where each goes */
+	uint32_t parent[QWEN_FEW]; /* of a tree's tokens */
 	struct qwen_pass pass; /* the last one; n is 0 if it failed */
 };
 #define NONE UINT32_MAX
@@ -150,7 +153,8 @@ static float *kept_at(const struct qwen_state *s, uint32_t sequence,
 bool qwen_state_tap(struct qwen_state *s, const uint32_t *layer, uint32_t n,
 		    struct err *e)
 {
-	const size_t all = (size_t)s->shape.sequences * s->shape.positions;
+	const size_t all =
+		(size_t)s->shape.sequences * s->shape.positions + QWEN_FEW;
 
 	if (n && !s->m->backend->taps)
 		return err_set(e, ERR_UNSUPPORTED, "the backend %s does not "
@@ -180,8 +184,9 @@ static void taps_init(struct qwen_state *s)
 	p->n_taps = s->n_taps;
 	p->kept = s->kept_of;
 	for (uint32_t i = 0; i < p->n && p->n_taps; i++)
-		s->kept_of[i] = kept_at(s, p->token[i].sequence,
-					p->position[i]);
+		s->kept_of[i] = p->tree ? kept_at(s, s->shape.sequences, i) :
+					  kept_at(s, p->token[i].sequence,
+						  p->position[i]);
 }
 
 static bool tokens_check(const struct qwen_state *s,
@@ -282,6 +287,94 @@ bool qwen_forward(struct qwen_state *s, const struct qwen_token *token,
 	positions_back(s, token, n);
 	s->pass.n = 0;
 	return false;
+}
+
+/* Is what position p held last, of tokens before i, token `held`? */
+static bool is_held(const struct qwen_state *s, const struct qwen_token *token,
+		    uint32_t held, uint32_t i)
+{
+	for (uint32_t k = held + 1; k < i; k++)
+		if (token[k].sequence == token[held].sequence &&
+		    s->position[k] <= s->position[held])
+			return false;
+	return true;
+}
+
+/* Positions of a tree, whose tokens come in the order that it wants. */
+static bool tree_set(struct qwen_state *s, const struct qwen_token *token,
+		     const uint32_t *parent, uint32_t n, struct err *e)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		const uint32_t up = parent[i], sequence = token[i].sequence;
+		if (up != QWEN_ROOT &&
+		    (up >= i || token[up].sequence != sequence ||
+		     !is_held(s, token, up, i)))
+			return err_set(e, ERR_USAGE, "token %u of a tree "
+				       "follows token %u; wanted one of its "
+				       "sequence with only descendants of it "
+				       "between", i, up);
+		s->position[i] = up == QWEN_ROOT ? s->length[sequence] :
+						   s->position[up] + 1;
+		if (s->position[i] >= s->shape.positions)
+			return err_set(e, ERR_USAGE, "sequence %u is full: its "
+				       "context has %u positions", sequence,
+				       s->shape.positions);
+		s->parent[i] = up;
+	}
+	return true;
+}
+
+bool qwen_forward_tree(struct qwen_state *s, const struct qwen_token *token,
+		       const uint32_t *parent, uint32_t n, struct err *e)
+{
+	s->pass = (struct qwen_pass){ .token = s->token,
+				      .position = s->position,
+				      .tree = true,
+				      .stop = s->shape.stop };
+	if (!s->m->backend->take)
+		return err_set(e, ERR_UNSUPPORTED, "the backend %s has no "
+			       "trees; --backend cpu has",
+			       s->m->backend->name);
+	if (n > QWEN_FEW)
+		return err_set(e, ERR_USAGE, "%u tokens of trees; at most %d "
+			       "fit", n, QWEN_FEW);
+	if (!tokens_check(s, token, n, e) || !tree_set(s, token, parent, n, e))
+		return false;
+	memcpy(s->token, token, n * sizeof(*token));
+	s->pass.n = n;
+	results_init(s);
+	taps_init(s);
+	if (!n || s->m->backend->forward(s->own, &s->pass, e))
+		return true;
+	s->pass.n = 0;
+	return false;
+}
+
+/* Did another token of the pass have its position later? */
+static bool is_overwritten(const struct qwen_state *s, uint32_t i)
+{
+	for (uint32_t k = i + 1; k < s->pass.n; k++)
+		if (s->token[k].sequence == s->token[i].sequence &&
+		    s->position[k] == s->position[i])
+			return true;
+	return false;
+}
+
+void qwen_state_take(struct qwen_state *s, uint32_t i)
+{
+	const size_t wide = (size_t)s->n_taps * s->m->config.hidden;
+
+	if (!s->pass.tree || i >= s->pass.n)
+		BUG("token %u is not of a tree of %u", i, s->pass.n);
+	s->length[s->token[i].sequence] = s->position[i] + 1;
+	for (; i != QWEN_ROOT; i = s->parent[i]) {
+		if (is_overwritten(s, i))
+			s->m->backend->take(s->own, i);
+		if (wide)
+			memcpy(kept_at(s, s->token[i].sequence,
+				       s->position[i]),
+			       s->kept_of[i], wide * sizeof(float));
+	}
 }
 
 const float *qwen_logits(const struct qwen_state *s, uint32_t i)

@@ -221,6 +221,23 @@ const float *qwen_kept(const struct qwen_state *s, uint32_t sequence,
  */
 bool qwen_forward(struct qwen_state *s, const struct qwen_token *token,
 		  uint32_t n, struct err *e);
+/*
+ * A pass whose tokens are trees, at most QWEN_FEW of them: token i follows
+ * parent[i], a token before it of its sequence, or with QWEN_ROOT what the
+ * sequence holds, and sees that and its ancestors alone, to the bit what a pass
+ * of these would see.  A token's descendants stand right behind it, but for
+ * tokens of other sequences.  Sequences hold nothing of it until
+ * qwen_state_take().  ERR_UNSUPPORTED: the backend has no trees; else as
+ * qwen_forward().
+ */
+#define QWEN_ROOT UINT32_MAX
+bool qwen_forward_tree(struct qwen_state *s, const struct qwen_token *token,
+		       const uint32_t *parent, uint32_t n, struct err *e);
+/*
+ * Token i of such a pass, the last one of the state, and its ancestors are now
+ * held by their sequence; once for a sequence.
+ */
+void qwen_state_take(struct qwen_state *s, uint32_t i);
 /* [vocab] of token i of the last pass; NULL if they were not wanted. */
 const float *qwen_logits(const struct qwen_state *s, uint32_t i);
 /*
@@ -255,7 +272,12 @@ bool qwen_is_emulated(const struct qwen_model *m);
  */
 
 /*
- * One pass.  Tokens of one sequence come in order; `position` is where each is
+ * One pass.  With `tree`, position[i] is behind that of a token's parent, and
+ * tokens come so that, where one is computed, those at the positions before it
+ * that were written last are its ancestors: a backend which stores and attends
+ * token by token has nothing else to do but to remember what was stored.
+ *
+ * Tokens of one sequence come in order; `position` is where each is
  * stored, and it attends to positions 0 .. position[i] of its sequence, those
  * of the same pass included.  After qwen_state_truncate() a position may be
  * written again: the cache is just overwritten.
@@ -264,6 +286,7 @@ struct qwen_pass {
 	const struct qwen_token *token; /* [n] */
 	const uint32_t *position;	/* [n] */
 	uint32_t n;			/* 1 .. shape.max_tokens */
+	bool tree;
 	/* Rows of results: row r is of token wanted[r]; ascending. */
 	const uint32_t *wanted; /* [n_wanted] */
 	uint32_t n_wanted;	/* may be 0: the output layer is not needed */
@@ -332,6 +355,8 @@ struct qwen_backend {
 	/* A sequence's table of blocks; NULL: it knows no blocks. */
 	void (*map)(void *state, uint32_t sequence, const uint32_t *block);
 	void (*copy)(void *state, uint32_t from, uint32_t to);
+	/* Token i of the last pass, a tree, is stored again; NULL: no trees. */
+	void (*take)(void *state, uint32_t i);
 	/* NULL: there are none. */
 	void (*counts)(const void *state, struct qwen_counts *out);
 };

@@ -11,6 +11,7 @@
 
 #include "engine/model/model.h"
 #include "engine/speculate/speculate.h"
+#include "engine/train/heads/heads.h"
 #include "tests/tap.h"
 
 enum { VOCAB = 24, DRAWS = 40000, CELLS = 64 };
@@ -171,9 +172,9 @@ static void test_draws(void)
 
 enum { TEXTS = 3000, PROMPT = 8, AFTER = 4 };
 
-/* Tokens of many texts, by their place; with a draft, or NULL. */
+/* Tokens of many texts, by their place; with a draft, with heads, or NULL. */
 static bool write_texts(const struct qwen_model *m,
-			const struct qwen_model *draft,
+			const struct qwen_model *draft, const char *heads,
 			uint32_t counts[AFTER][CELLS],
 			struct qwen_speculated *sum)
 {
@@ -184,7 +185,9 @@ static bool write_texts(const struct qwen_model *m,
 				     .top_k = 6,
 				     .top_p = 1,
 				     .repetition_penalty = 1.1,
-				     .seed = draft ? 77 : 78 };
+				     .seed = draft ? 77 :
+					     heads ? 79 :
+						     78 };
 	struct qwen_token t[PROMPT] = { 0 };
 	struct qwen_speculation s = { .steady = true };
 	struct qwen_sampler sampler;
@@ -196,6 +199,8 @@ static bool write_texts(const struct qwen_model *m,
 
 	if (draft)
 		s.proposer = qwen_draft_new(draft, &shape, &how, &e);
+	if (heads)
+		s.proposer = qwen_medusa_new(heads, m, state, &e);
 	s.state = state;
 	s.sampler = &sampler;
 	for (uint32_t i = 0; i < PROMPT; i++)
@@ -228,29 +233,45 @@ static bool write_texts(const struct qwen_model *m,
 
 static void test_texts(const char *dir)
 {
-	static uint32_t one[AFTER][CELLS], with[AFTER][CELLS];
+	static uint32_t one[AFTER][CELLS], with[AFTER][CELLS],
+		trees[AFTER][CELLS];
 	struct qwen_synthetic how = { .weights = QWEN_W_F32, .seed = 4 };
 	struct qwen_load as_is = { 0 },
 			 small = { .convert = true, .weights = QWEN_W_INT4 };
-	struct qwen_speculated sum, none;
+	struct qwen_speculated sum, none, tree;
+	char dir_heads[64];
 	struct qwen_model m, draft;
 	struct err e = { 0 };
 	struct threads *threads = threads_new(1, &e);
 	bool good;
 
+	snprintf(dir_heads, sizeof(dir_heads), "%s/heads", dir);
 	qwen_shape_find("tiny", &how.config, &e);
 	if (!ok(qwen_synthetic_write(dir, &how, &e) &&
 			qwen_model_load(&m, dir, &as_is, threads, &e) &&
 			qwen_model_load(&draft, dir, &small, threads, &e),
 		"a model and its draft: %s", e.msg))
 		return;
-	good = write_texts(&m, NULL, one, &none);
-	good = write_texts(&m, &draft, with, &sum) && good;
+	struct train_medusa blank;
+	train_medusa_init(&blank, &m, 2, &e);
+	good = train_medusa_write(&blank, dir_heads, dir, &e);
+	train_medusa_fini(&blank);
+	good = write_texts(&m, NULL, NULL, one, &none) && good;
+	good = write_texts(&m, NULL, dir_heads, trees, &tree) && good;
+	good = write_texts(&m, &draft, NULL, with, &sum) && good;
 	ok(good && none.tokens == none.passes, "texts");
 	diag("%llu of %llu proposals taken", (unsigned long long)sum.right,
 	     (unsigned long long)sum.proposed);
 	ok(sum.right > TEXTS / 4 && sum.right < sum.proposed - TEXTS / 4,
 	   "some are taken, some not");
+	diag("%llu of %llu candidates of trees", (unsigned long long)tree.right,
+	     (unsigned long long)tree.proposed);
+	ok(tree.right > TEXTS / 8, "of trees, too");
+	for (int i = 0; i < AFTER; i++) {
+		double z = two_samples(one[i], trees[i], CELLS);
+		ok(z < Z, "tokens at place %d are as without trees: %.2f", i,
+		   z);
+	}
 	for (int i = 0; i < AFTER; i++) {
 		double z = two_samples(one[i], with[i], CELLS);
 		diag("place %d: %.2f", i, z);

@@ -285,7 +285,8 @@ static double run_clock(uint32_t tokens, double more, double ask, double chance,
 		while (right < n &&
 		       (double)draw_below(&seed, 1000) < 1000 * chance)
 			right++;
-		qwen_pace_see(&p, 0, n, right, ask * n, noise * (1 + n * more));
+		qwen_pace_see(&p, 0, n, n, right, ask * n,
+			      noise * (1 + n * more));
 		all += ask * n + 1 + n * more;
 		said += right + 1;
 	}
