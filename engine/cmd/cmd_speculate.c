@@ -27,6 +27,7 @@ static const struct kind {
 	{ "wrong", NULL, NULL, NULL },
 	{ "draft", "--draft", of_draft, "the smaller model" },
 	{ "medusa", "--heads", of_heads, "its heads" },
+	{ "eagle", "--heads", of_heads, "its heads" },
 };
 
 /* What is named without a name says which one it is of. */
@@ -42,7 +43,7 @@ static bool options_check(const struct qwen_cmd *c, const struct kind *k,
 			  struct err *e)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++)
-		if (kinds[i].of && &kinds[i] != k && kinds[i].of(c))
+		if (kinds[i].of && kinds[i].of != k->of && kinds[i].of(c))
 			return err_set(e, ERR_USAGE,
 				       "%s with --speculate %s, which has no "
 				       "such folder; wanted one of both",
@@ -70,8 +71,8 @@ static bool how_parse(const struct qwen_cmd *c, const struct kind **kind,
 		n = strtoul(text + len + 1, &end, 10);
 	if (!*kind || (text[len] && (!n || n > QWEN_PROPOSED || *end)))
 		return err_set(e, ERR_USAGE,
-			       "--speculate %s: wanted lookup, draft, medusa "
-			       "or wrong, and for fewer tokens at once "
+			       "--speculate %s: wanted lookup, draft, medusa, "
+			       "eagle or wrong, and for fewer tokens at once "
 			       ":1 to :%d behind it",
 			       text, QWEN_PROPOSED);
 	*most = (uint32_t)n;
@@ -154,6 +155,9 @@ bool qwen_guess_open(struct qwen_guess *g, const struct qwen_cmd *c,
 	g->s.proposer =
 		strcmp(kind->name, "medusa") == 0 ?
 			qwen_medusa_new(c->heads_dir, &s->model, state, e) :
+		strcmp(kind->name, "eagle") == 0 ?
+			qwen_eagle_new(c->heads_dir, &s->model, positions,
+				       state, e) :
 		strcmp(kind->name, "lookup") == 0 ?
 			qwen_lookup_new() :
 			qwen_wrong_new(s->model.config.vocab);

@@ -237,11 +237,11 @@ static const struct cli_opt options[] = {
 	CLI_OF("generate bench"),
 	{ "speculate", 0, CLI_STR, &c.speculate, "HOW[:N]",
 	  "propose up to N tokens (7) and verify them in one pass: lookup, "
-	  "draft, medusa or wrong" },
+	  "draft, medusa, eagle or wrong" },
 	{ "draft", 0, CLI_STR, &c.draft, "DIR",
 	  "the smaller model of --speculate draft, which it implies" },
 	{ "heads", 0, CLI_STR, &c.heads_dir, "DIR",
-	  "the heads of --speculate medusa, which it implies" },
+	  "the heads of --speculate medusa, which it implies, or eagle" },
 	CLI_OF("generate serve chat load bench quantize make train"),
 	{ "seed", 0, CLI_U64, &c.seed, "N",
 	  "of sampling, of load's prompts and times, of bench's prompt, of make's and train's "

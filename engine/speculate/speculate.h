@@ -132,6 +132,68 @@ struct qwen_proposer *qwen_medusa_new(const char *dir,
 				      const struct qwen_model *m,
 				      struct qwen_state *state, struct err *e);
 
+/* ----------------------------------------------------------- eagle.c ---- */
+
+/*
+ * EAGLE-3: one layer that goes on with the model's hidden states, as published:
+ * a folder with config.json (sizes as Llama has them, "draft_vocab_size") and
+ * model.safetensors, H the hidden size, Q and KV the widths of all heads:
+ *
+ *	fc.weight [H][3 H]	what enters the model's layers 2, half and third
+ *				from the last, side by side
+ *	midlayer.input_layernorm, .hidden_norm, .post_attention_layernorm [H]
+ *	midlayer.self_attn.q_proj, .k_proj, .v_proj [Q or KV][2 H]	of the
+ *				token's embedding and the hidden state, normed
+ *	midlayer.self_attn.o_proj [H][Q], midlayer.mlp.gate_proj, .up_proj,
+ *	.down_proj, norm [H], lm_head [draft vocabulary][H]
+ *	d2t [draft vocabulary] I64	how far behind a token's number the
+ *				model's number is
+ *	t2d [vocabulary] BOOL	does the draft have it
+ *	embed_tokens.weight	or else the model's
+ *
+ * `m` outlives it.
+ */
+struct qwen_eagle {
+	const struct qwen_model *m;
+	struct qwen_config config; /* of its layer */
+	uint32_t vocab, positions;
+	uint32_t tap[3];
+	struct qwen_tensors tensors;
+	struct arena mem;
+	struct qwen_matrix fc, q, k, v, o, gate, up, down, out, embed;
+	float *embed_norm, *hidden_norm, *ffn_norm, *norm;
+	uint32_t *token; /* [vocab]: of the model; NULL: the same */
+	/* of up to QWEN_FEW entries; x is what comes out */
+	float *x, *h, *qs, *as, *gates, *ups;
+	float *keys, *values; /* [positions][kv_heads][head_dim] */
+	float *score, *cosine, *sine;
+	float *logits; /* [vocab]: of the latest word */
+};
+/* ERR_INPUT: what is missing, or of another shape than the model wants. */
+bool qwen_eagle_open(struct qwen_eagle *h, const char *dir,
+		     const struct qwen_model *m, uint32_t positions,
+		     struct err *e);
+void qwen_eagle_close(struct qwen_eagle *h);
+/*
+ * Entries from .. from + n - 1, n at least 1, of the model's hidden states
+ * [n][3][hidden] and the tokens behind them; returns what comes out of the last
+ * one [hidden].
+ */
+const float *qwen_eagle_read(struct qwen_eagle *h, const float *hidden,
+			     const uint32_t *id, uint32_t from, uint32_t n);
+/* Entry `at`, of what came out of the one before and of a token behind it. */
+void qwen_eagle_guess(struct qwen_eagle *h, uint32_t id, uint32_t at);
+/* The likeliest token behind the latest entry's. */
+uint32_t qwen_eagle_say(struct qwen_eagle *h);
+/*
+ * The likeliest tokens, one after the other, of texts of so many positions.  It
+ * follows sequence 0 of the state, which is empty and outlives the proposer.
+ */
+struct qwen_proposer *qwen_eagle_new(const char *dir,
+				     const struct qwen_model *m,
+				     uint32_t positions,
+				     struct qwen_state *state, struct err *e);
+
 /* ------------------------------------------------------------ pace.c ---- */
 
 /*

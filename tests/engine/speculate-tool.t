@@ -54,7 +54,7 @@ while IFS='|' read -r what said options; do
 	exits 2 "$what" "$q" generate -q -m "$learnt" -p a -n 2 $options
 	has "$tmp/err" "$said" "$what: says why"
 done <<'END'
-an unknown proposer|wanted lookup, draft, medusa or wrong|--speculate guess
+an unknown proposer|wanted lookup, draft, medusa, eagle or wrong|--speculate guess
 none at once|:1 to :7|--speculate lookup:0
 too many at once|:1 to :7|--speculate lookup:8
 no number|:1 to :7|--speculate lookup:a

@@ -13,13 +13,15 @@
 #include "engine/model/model.h"
 #include "engine/speculate/speculate.h"
 #include "engine/train/heads/heads.h"
+#include "tests/engine/eagle-folder.h"
 #include "tests/tap.h"
 
-enum { PROMPT = 48, TOKENS = 24, POSITIONS = PROMPT + TOKENS, BY = 4 };
-static const char *const names[BY] = { "lookup", "draft", "wrong", "medusa" };
+enum { PROMPT = 48, TOKENS = 24, POSITIONS = PROMPT + TOKENS, BY = 5 };
+static const char *const names[BY] = { "lookup", "draft", "wrong", "medusa",
+				       "eagle" };
 
 static struct threads *threads;
-static char heads[64]; /* of the model at hand */
+static char heads[64], eagle[64]; /* of the model at hand */
 
 static uint32_t draw_below(uint64_t *seed, uint32_t n)
 {
@@ -81,7 +83,8 @@ static struct qwen_proposer *proposer_new(const struct job *j, int by,
 					  qwen_both(QWEN_W_F16), NULL,	 0 };
 	struct err e = { 0 };
 
-	return by == 3 ? qwen_medusa_new(heads, j->m, j->state, &e) :
+	return by == 4 ? qwen_eagle_new(eagle, j->m, POSITIONS, j->state, &e) :
+	       by == 3 ? qwen_medusa_new(heads, j->m, j->state, &e) :
 	       by == 0 ? qwen_lookup_new() :
 	       by == 1 ? qwen_draft_new(j->draft, &shape, how, &e) :
 			 qwen_wrong_new(j->m->config.vocab);
@@ -166,7 +169,7 @@ static void test_same(const char *name, const struct qwen_model *m,
 		     (unsigned long long)j.proposed[by]);
 	ok(j.right[0] > 0 && j.right[1] > 0 && j.proposed[2] > 0,
 	   "%s: some of lookup and draft are taken", name);
-	ok(j.proposed[3] > 0, "%s: heads propose", name);
+	ok(j.proposed[3] > 0 && j.proposed[4] > 0, "%s: heads propose", name);
 	ok(j.right[2] * 20 <= j.proposed[2], "%s: those of wrong hardly ever",
 	   name);
 	qwen_state_free(j.state);
@@ -204,6 +207,17 @@ static bool corpus_read(const char *learnt, struct qwen_ids *ids)
 	return good;
 }
 
+static bool eagle_write(const struct qwen_model *m)
+{
+	struct eagle_folder f = { .hidden = m->config.hidden,
+				  .vocab = m->config.vocab,
+				  .draft = m->config.vocab / 2 };
+	const bool good = eagle_folder_write(&f, eagle, 7);
+
+	eagle_folder_free(&f);
+	return good;
+}
+
 static void test_learnt(const char *learnt)
 {
 	static const enum qwen_weights types[] = { QWEN_W_F32, QWEN_W_BF16,
@@ -214,6 +228,7 @@ static void test_learnt(const char *learnt)
 	if (!ok(corpus_read(learnt, &corpus), "what was learnt is read") ||
 	    !load_as(&draft, learnt, true, QWEN_W_INT4))
 		return;
+	ok(eagle_write(&draft), "a layer of EAGLE");
 	for (size_t i = 0; i < ARRAY_SIZE(types); i++) {
 		if (!load_as(&m, learnt, true, types[i]))
 			continue;
@@ -254,7 +269,8 @@ static void test_blocks(const char *dir)
 		struct train_medusa blank;
 		train_medusa_init(&blank, &draft, 2, &e);
 		ok(m.layer[0].q.type == QWEN_W_Q4_K &&
-			   train_medusa_write(&blank, heads, model, &e),
+			   train_medusa_write(&blank, heads, model, &e) &&
+			   eagle_write(&draft),
 		   "it is of q4_k, with heads");
 		train_medusa_fini(&blank);
 		test_same("q4_k", &m, &draft, &corpus);
@@ -352,6 +368,7 @@ int main(void)
 		  "learnt_model' >/dev/null") == 0,
 	   "a model that has learnt something");
 	snprintf(heads, sizeof(heads), "%s/heads", dir);
+	snprintf(eagle, sizeof(eagle), "%s/eagle", dir);
 	snprintf(command, sizeof(command),
 		 "%s/t0-qwen3 train -q --medusa 3 --model %s --data %s/text "
 		 "--length 128 --steps 40 --rate 0.003 %s >/dev/null",

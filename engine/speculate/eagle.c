@@ -1,0 +1,475 @@
+/*
+ * engine/speculate/eagle.c - a layer that goes on with the model's own hidden
+ * states.
+ *
+ * Entry i of its cache is made of what enters three of the model's layers at
+ * position i and of the token behind it; what comes out says the token behind
+ * that one, and stands for the model's hidden states of the next entry where
+ * these are not there yet.
+ */
+#include <jansson.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/speculate/speculate.h"
+
+/* Entries that are made at once. */
+#define TOGETHER	 QWEN_FEW
+#define MAX_CONFIG_BYTES ((size_t)1 << 20)
+
+/* ---- the folder ---- */
+
+static bool size_read(const json_t *j, const char *key, uint32_t most,
+		      uint32_t otherwise, uint32_t *out, struct err *e)
+{
+	const json_t *v = json_object_get(j, key);
+	const json_int_t n = v ? json_integer_value(v) : otherwise;
+
+	if ((v && !json_is_integer(v)) || n < 1 || n > most)
+		return err_set(e, ERR_INPUT,
+			       "\"%s\": wanted a whole number, 1 to %u", key,
+			       most);
+	*out = (uint32_t)n;
+	return true;
+}
+
+static bool real_read(const json_t *j, const char *key, double otherwise,
+		      double *out, struct err *e)
+{
+	const json_t *v = json_object_get(j, key);
+
+	*out = v ? json_number_value(v) : otherwise;
+	return *out > 0 ||
+	       err_set(e, ERR_INPUT, "\"%s\": wanted a number above 0", key);
+}
+
+static bool config_take(struct qwen_eagle *h, const json_t *j, struct err *e)
+{
+	const struct qwen_config *m = &h->m->config;
+	const json_t *scaling = json_object_get(j, "rope_scaling");
+	struct qwen_config *c = &h->config;
+
+	if (scaling && !json_is_null(scaling))
+		return err_set(e, ERR_UNSUPPORTED,
+			       "\"rope_scaling\": wanted none");
+	if (!size_read(j, "hidden_size", 1 << 20, 0, &c->hidden, e) ||
+	    !size_read(j, "intermediate_size", 1 << 20, 0, &c->ffn, e) ||
+	    !size_read(j, "num_attention_heads", 1024, 0, &c->heads, e) ||
+	    !size_read(j, "num_key_value_heads", 1024, c->heads, &c->kv_heads,
+		       e) ||
+	    !size_read(j, "head_dim", 1024, c->hidden / c->heads, &c->head_dim,
+		       e) ||
+	    !size_read(j, "vocab_size", UINT32_MAX - 1, 0, &c->vocab, e) ||
+	    !size_read(j, "draft_vocab_size", c->vocab, c->vocab, &h->vocab,
+		       e) ||
+	    !real_read(j, "rms_norm_eps", 1e-6, &c->norm_eps, e) ||
+	    !real_read(j, "rope_theta", 1e4, &c->rope_theta, e))
+		return false;
+	if (c->hidden != m->hidden || c->vocab != m->vocab)
+		return err_set(e, ERR_INPUT,
+			       "hidden size %u and %u tokens; the model has %u "
+			       "and %u: wanted its own heads",
+			       c->hidden, c->vocab, m->hidden, m->vocab);
+	return (c->heads % c->kv_heads == 0 && c->head_dim % 2 == 0) ||
+	       err_set(e, ERR_INPUT,
+		       "%u heads of %u with %u of keys; wanted a multiple, and "
+		       "an even head_dim",
+		       c->heads, c->head_dim, c->kv_heads);
+}
+
+static bool config_read(struct qwen_eagle *h, const char *dir, struct err *e)
+{
+	const char *path = arena_printf(&h->mem, "%s/config.json", dir);
+	struct buf text = { 0 };
+	json_error_t je;
+	json_t *j = NULL;
+	bool ok = file_read(path, MAX_CONFIG_BYTES, &text, e);
+
+	if (ok && !(j = json_loadb(text.data, text.len, 0, &je)))
+		ok = err_set(e, ERR_INPUT, "line %d: %s", je.line, je.text);
+	ok = ok && config_take(h, j, e);
+	json_decref(j);
+	buf_fini(&text);
+	return ok || err_wrap(e, "%s", path);
+}
+
+/* A matrix, or with rows 0 a norm. */
+static bool part_find(struct qwen_eagle *h, const char *name, uint32_t rows,
+		      uint32_t cols, struct qwen_matrix *out, struct err *e)
+{
+	const struct qwen_convert how = { .kernels = h->m->kernels };
+	const uint64_t shape[2] = { rows ? rows : cols, cols };
+	const struct qwen_tensor *t =
+		qwen_tensor_require(&h->tensors, name, rows ? 2 : 1, shape, e);
+
+	if (!t)
+		return false;
+	struct qwen_tensor one = *t;
+	one.shape[0] = rows ? rows : 1;
+	one.shape[1] = cols;
+	return qwen_matrix_make(out, &one, NULL, &how, e);
+}
+
+static bool norm_find(struct qwen_eagle *h, const char *name, float **out,
+		      struct err *e)
+{
+	struct qwen_matrix row;
+
+	if (!part_find(h, name, 0, h->config.hidden, &row, e))
+		return false;
+	*out = arena_alloc(&h->mem, row.cols * sizeof(**out));
+	qwen_matrix_row(h->m->kernels, &row, 0, *out);
+	return true;
+}
+
+/* Which token of the model each of the draft's is. */
+static bool vocabulary_find(struct qwen_eagle *h, struct err *e)
+{
+	const uint64_t mine = h->vocab, all = h->config.vocab;
+	const struct qwen_tensor *d2t, *t2d;
+
+	if (mine == all)
+		return true;
+	d2t = qwen_tensor_require(&h->tensors, "d2t", 1, &mine, e);
+	t2d = d2t ? qwen_tensor_require(&h->tensors, "t2d", 1, &all, e) : NULL;
+	if (!t2d)
+		return false;
+	if (d2t->dtype != QWEN_I64 || t2d->dtype != QWEN_BOOL)
+		return err_set(e, ERR_INPUT,
+			       "%s: d2t is %s and t2d %s; wanted I64 and BOOL",
+			       d2t->file, qwen_dtype_name(d2t->dtype),
+			       qwen_dtype_name(t2d->dtype));
+	h->token = arena_alloc(&h->mem, mine * sizeof(*h->token));
+	for (uint32_t i = 0; i < mine; i++) {
+		int64_t far;
+		memcpy(&far, (const char *)d2t->data + 8 * (size_t)i, 8);
+		if (far < -(int64_t)i || far >= (int64_t)(all - i) ||
+		    !((const uint8_t *)t2d->data)[i + far])
+			return err_set(e, ERR_INPUT,
+				       "%s: d2t of token %u is %lld; wanted "
+				       "one of the model's that t2d has",
+				       d2t->file, i, (long long)far);
+		h->token[i] = (uint32_t)(i + far);
+	}
+	return true;
+}
+
+static bool parts_find(struct qwen_eagle *h, struct err *e)
+{
+	const struct qwen_config *c = &h->config;
+	const uint32_t q = c->heads * c->head_dim, n = c->hidden;
+	const uint32_t kv = c->kv_heads * c->head_dim;
+	const struct {
+		const char *name;
+		uint32_t rows, cols;
+		struct qwen_matrix *out;
+	} matrix[] = {
+		{ "fc.weight", n, 3 * n, &h->fc },
+		{ "midlayer.self_attn.q_proj.weight", q, 2 * n, &h->q },
+		{ "midlayer.self_attn.k_proj.weight", kv, 2 * n, &h->k },
+		{ "midlayer.self_attn.v_proj.weight", kv, 2 * n, &h->v },
+		{ "midlayer.self_attn.o_proj.weight", n, q, &h->o },
+		{ "midlayer.mlp.gate_proj.weight", c->ffn, n, &h->gate },
+		{ "midlayer.mlp.up_proj.weight", c->ffn, n, &h->up },
+		{ "midlayer.mlp.down_proj.weight", n, c->ffn, &h->down },
+		{ "lm_head.weight", h->vocab, n, &h->out },
+	};
+	const struct {
+		const char *name;
+		float **out;
+	} norm[] = {
+		{ "midlayer.input_layernorm.weight", &h->embed_norm },
+		{ "midlayer.hidden_norm.weight", &h->hidden_norm },
+		{ "midlayer.post_attention_layernorm.weight", &h->ffn_norm },
+		{ "norm.weight", &h->norm },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(matrix); i++)
+		if (!part_find(h, matrix[i].name, matrix[i].rows,
+			       matrix[i].cols, matrix[i].out, e))
+			return false;
+	for (size_t i = 0; i < ARRAY_SIZE(norm); i++)
+		if (!norm_find(h, norm[i].name, norm[i].out, e))
+			return false;
+	h->embed = h->m->embed;
+	return (!qwen_tensor_find(&h->tensors, "embed_tokens.weight") ||
+		part_find(h, "embed_tokens.weight", c->vocab, n, &h->embed,
+			  e)) &&
+	       vocabulary_find(h, e);
+}
+
+static void buffers_init(struct qwen_eagle *h)
+{
+	const struct qwen_config *c = &h->config;
+	const size_t all = h->positions, half = c->head_dim / 2;
+	const size_t q = (size_t)c->heads * c->head_dim;
+	const size_t kv = (size_t)c->kv_heads * c->head_dim;
+	const struct {
+		float **out;
+		size_t n;
+	} buffer[] = {
+		{ &h->x, TOGETHER * c->hidden },
+		{ &h->h, (size_t)TOGETHER * 2 * c->hidden },
+		{ &h->qs, TOGETHER * q },
+		{ &h->as, TOGETHER * q },
+		{ &h->gates, TOGETHER * c->ffn },
+		{ &h->ups, TOGETHER * c->ffn },
+		{ &h->keys, all * kv },
+		{ &h->values, all * kv },
+		{ &h->score, all },
+		{ &h->cosine, all * half },
+		{ &h->sine, all * half },
+		{ &h->logits, h->vocab },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(buffer); i++)
+		*buffer[i].out = xcalloc(buffer[i].n, sizeof(float));
+	qwen_angles(c, 0, h->positions, h->cosine, h->sine);
+}
+
+bool qwen_eagle_open(struct qwen_eagle *h, const char *dir,
+		     const struct qwen_model *m, uint32_t positions,
+		     struct err *e)
+{
+	const uint32_t n = m->config.layers;
+
+	*h = (struct qwen_eagle){ .m = m,
+				  .positions = positions,
+				  .tap = { n < 2 ? n : 2, n / 2,
+					   n < 3 ? 0 : n - 3 } };
+	if (config_read(h, dir, e) && qwen_tensors_open(&h->tensors, dir, e) &&
+	    parts_find(h, e)) {
+		buffers_init(h);
+		return true;
+	}
+	qwen_eagle_close(h);
+	return false;
+}
+
+void qwen_eagle_close(struct qwen_eagle *h)
+{
+	float *const buffer[] = { h->x,	    h->h,      h->qs,	h->as,
+				  h->gates, h->ups,    h->keys, h->values,
+				  h->score, h->cosine, h->sine, h->logits };
+
+	for (size_t i = 0; i < ARRAY_SIZE(buffer); i++)
+		free(buffer[i]);
+	qwen_tensors_close(&h->tensors);
+	arena_fini(&h->mem);
+	*h = (struct qwen_eagle){ 0 };
+}
+
+/* ---- a layer ---- */
+
+struct product {
+	const struct qwen_kernels *k;
+	const struct qwen_matrix *w;
+	const float *x;
+	float *y;
+	uint32_t n;
+	bool add;
+};
+
+static void run_product(void *ctx, struct threads *t, unsigned thread)
+{
+	const struct product *p = ctx;
+	size_t from, to;
+
+	threads_part(t, thread, p->w->rows, 16, &from, &to);
+	p->k->product(p->w, (uint32_t)from, (uint32_t)to, p->x, p->w->cols,
+		      p->n, p->y, p->w->rows, p->add);
+}
+
+/* y [n][rows] = W x, or with `add` += */
+static void multiply(const struct qwen_eagle *h, const struct qwen_matrix *w,
+		     const float *x, uint32_t n, float *y, bool add)
+{
+	struct product p = { h->m->kernels, w, x, y, n, add };
+
+	threads_run(h->m->threads, run_product, &p);
+}
+
+static void norm_row(const struct qwen_eagle *h, const float *x,
+		     const float *norm, float *y)
+{
+	h->m->kernels->rms_norm(x, norm, h->config.hidden,
+				(float)h->config.norm_eps, y);
+}
+
+/* One query of a head over entries 0 .. last. */
+static void attend_head(const struct qwen_eagle *h, const float *q,
+			uint32_t last, uint32_t kv, float *y)
+{
+	const struct qwen_kernels *k = h->m->kernels;
+	const uint32_t d = h->config.head_dim;
+	const size_t wide = (size_t)h->config.kv_heads * d;
+
+	for (uint32_t p = 0; p <= last; p++)
+		h->score[p] =
+			k->dot(q, h->keys + p * wide + (size_t)kv * d, d) *
+			(float)(1 / sqrt(d));
+	k->softmax(h->score, last + 1);
+	memset(y, 0, d * sizeof(*y));
+	for (uint32_t p = 0; p <= last; p++)
+		k->axpy(h->score[p], h->values + p * wide + (size_t)kv * d, y,
+			d);
+}
+
+static void attend_entries(struct qwen_eagle *h, uint32_t from, uint32_t n)
+{
+	const struct qwen_config *c = &h->config;
+	const struct qwen_kernels *k = h->m->kernels;
+	const uint32_t d = c->head_dim, per = c->heads / c->kv_heads;
+
+	for (uint32_t i = 0; i < n; i++) {
+		const size_t angle = (size_t)(from + i) * (d / 2);
+		float *keys = h->keys + (size_t)(from + i) * c->kv_heads * d;
+		float *q = h->qs + (size_t)i * c->heads * d;
+		float *a = h->as + (size_t)i * c->heads * d;
+
+		for (uint32_t j = 0; j < c->kv_heads; j++)
+			k->rope(keys + (size_t)j * d, h->cosine + angle,
+				h->sine + angle, d);
+		for (uint32_t j = 0; j < c->heads; j++) {
+			k->rope(q + (size_t)j * d, h->cosine + angle,
+				h->sine + angle, d);
+			attend_head(h, q + (size_t)j * d, from + i, j / per,
+				    a + (size_t)j * d);
+		}
+	}
+}
+
+/* h->x [n][hidden] through the layer, as entries from .. */
+static void run_layer(struct qwen_eagle *h, const uint32_t *id, uint32_t from,
+		      uint32_t n)
+{
+	const struct qwen_config *c = &h->config;
+	const size_t kv = (size_t)c->kv_heads * c->head_dim;
+
+	for (uint32_t i = 0; i < n; i++) {
+		float *both = h->h + (size_t)i * 2 * c->hidden;
+		qwen_matrix_row(h->m->kernels, &h->embed, id[i], both);
+		norm_row(h, both, h->embed_norm, both);
+		norm_row(h, h->x + (size_t)i * c->hidden, h->hidden_norm,
+			 both + c->hidden);
+	}
+	multiply(h, &h->q, h->h, n, h->qs, false);
+	multiply(h, &h->k, h->h, n, h->keys + from * kv, false);
+	multiply(h, &h->v, h->h, n, h->values + from * kv, false);
+	attend_entries(h, from, n);
+	multiply(h, &h->o, h->as, n, h->x, true);
+	for (uint32_t i = 0; i < n; i++)
+		norm_row(h, h->x + (size_t)i * c->hidden, h->ffn_norm,
+			 h->h + (size_t)i * c->hidden);
+	multiply(h, &h->gate, h->h, n, h->gates, false);
+	multiply(h, &h->up, h->h, n, h->ups, false);
+	h->m->kernels->swiglu(h->gates, h->ups, n * c->ffn, h->gates);
+	multiply(h, &h->down, h->gates, n, h->x, true);
+}
+
+const float *qwen_eagle_read(struct qwen_eagle *h, const float *hidden,
+			     const uint32_t *id, uint32_t from, uint32_t n)
+{
+	const size_t wide = h->config.hidden;
+	uint32_t some = 0;
+
+	for (uint32_t at = 0; at < n; at += some) {
+		some = n - at < TOGETHER ? n - at : TOGETHER;
+		multiply(h, &h->fc, hidden + at * 3 * wide, some, h->x, false);
+		run_layer(h, id + at, from + at, some);
+	}
+	memmove(h->x, h->x + (some - 1) * wide, wide * sizeof(*h->x));
+	return h->x;
+}
+
+void qwen_eagle_guess(struct qwen_eagle *h, uint32_t id, uint32_t at)
+{
+	run_layer(h, &id, at, 1);
+}
+
+uint32_t qwen_eagle_say(struct qwen_eagle *h)
+{
+	uint32_t id = 0;
+
+	norm_row(h, h->x, h->norm, h->h);
+	multiply(h, &h->out, h->h, 1, h->logits, false);
+	const float top = h->m->kernels->largest(h->logits, h->vocab);
+	while (id + 1 < h->vocab && h->logits[id] != top)
+		id++;
+	return h->token ? h->token[id] : id;
+}
+
+/* ---- the proposer ---- */
+
+struct eagle {
+	struct qwen_proposer proposer;
+	const struct qwen_state *state;
+	struct qwen_eagle heads;
+	struct qwen_ids held; /* entry i is of its tokens 0 .. i + 1 */
+};
+
+/* Entries of all of the text; false: there are none, or no room. */
+static bool follow_text(struct eagle *d, const struct qwen_ids *text)
+{
+	size_t same = 0;
+
+	if (text->n < 2 || text->n > d->heads.positions ||
+	    qwen_state_length(d->state, 0) + 1 < text->n)
+		return false;
+	/* The last one again: what comes out of it is wanted. */
+	while (same < d->held.n && same + 1 < text->n &&
+	       d->held.v[same] == text->v[same])
+		same++;
+	const uint32_t from = same ? (uint32_t)same - 1 : 0;
+	qwen_eagle_read(&d->heads, qwen_kept(d->state, 0, from),
+			text->v + from + 1, from, (uint32_t)text->n - 1 - from);
+	d->held.n = same;
+	for (size_t i = same; i < text->n; i++)
+		qwen_ids_add(&d->held, text->v[i]);
+	return true;
+}
+
+static bool eagle_propose(struct qwen_proposer *p, const struct qwen_ids *text,
+			  uint32_t k, struct qwen_proposal *out, struct err *e)
+{
+	struct eagle *d = (struct eagle *)p;
+	const uint32_t n = (uint32_t)text->n;
+
+	(void)e;
+	if (!follow_text(d, text))
+		return true;
+	for (;;) {
+		out->id[out->n++] = qwen_eagle_say(&d->heads);
+		if (out->n == k || n - 1 + out->n > d->heads.positions)
+			return true;
+		qwen_eagle_guess(&d->heads, out->id[out->n - 1],
+				 n - 2 + out->n);
+	}
+}
+
+static void eagle_free(struct qwen_proposer *p)
+{
+	struct eagle *d = (struct eagle *)p;
+
+	qwen_eagle_close(&d->heads);
+	qwen_ids_fini(&d->held);
+	free(d);
+}
+
+struct qwen_proposer *qwen_eagle_new(const char *dir,
+				     const struct qwen_model *m,
+				     uint32_t positions,
+				     struct qwen_state *state, struct err *e)
+{
+	struct eagle *d = xcalloc(1, sizeof(*d));
+
+	d->proposer =
+		(struct qwen_proposer){ "eagle", 1, eagle_propose, eagle_free };
+	d->state = state;
+	if (qwen_eagle_open(&d->heads, dir, m, positions, e) &&
+	    qwen_state_tap(state, d->heads.tap, 3, e))
+		return &d->proposer;
+	eagle_free(&d->proposer);
+	return NULL;
+}
