@@ -351,7 +351,7 @@ static bool complain(struct worker *w, const char *what,
 
 static bool is_json(const char *text)
 {
-	json_t *j = json_loads(text, 0, NULL);
+	json_t *j = json_loads(text, JSON_ALLOW_NUL, NULL);
 	bool good = json_is_object(j);
 
 	json_decref(j);
