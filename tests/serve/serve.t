@@ -43,6 +43,8 @@ head -c 30000 /dev/zero | tr '\0' 'a' >"$tmp/large"
 is "$(status "$url/v1/completions" -H Expect: --data-binary @"$tmp/large")" 413 'and a long body'
 is "$(status "$url/v1/nothing")" 404 'and a path that is not there'
 is "$(status "$url/v1/completions")" 405 'and GET where POST is wanted'
+is "$(get "$url/v1/completions" -d "{\"prompt\":\"$(printf '%04095d' 0)\",\"temperature\":0}" |
+	grep -c '"prompt_tokens":40')" 1 'a prompt that nearly fills the context is answered as far as it goes'
 
 # ---- texts ----
 printf '%s' 'The program' >"$tmp/prompt"

@@ -174,7 +174,6 @@ static bool read_settings(struct reader *r)
 	struct job *j = r->j;
 	const struct qwen_cmd *c = j->s->c;
 
-	j->most = (uint32_t)c->tokens;
 	j->usage = json_is_true(json_object_get(
 		json_object_get(r->body, "stream_options"), "include_usage"));
 	return read_switch(r, "stream", &j->stream) &&
@@ -199,10 +198,20 @@ static bool read_encoding(struct reader *r)
 
 /* ---- prompts ---- */
 
+/* Where a request does not say how many tokens: what the context has left. */
+static uint32_t count_left(const struct qwen_cmd *c, size_t prompt)
+{
+	const size_t left = prompt < c->context ? c->context - prompt : 1;
+
+	return (uint32_t)(left < c->tokens ? left : c->tokens);
+}
+
 static bool check_length(struct reader *r, const struct qwen_ids *ids)
 {
-	const struct job *j = r->j;
+	struct job *j = r->j;
 
+	if (!j->most && j->kind != SERVE_EMBEDDING)
+		j->most = count_left(j->s->c, ids->n);
 	if (!ids->n)
 		return err_set(r->e, ERR_USAGE, "the prompt is empty");
 	if (ids->n + j->most <= j->s->c->context)
