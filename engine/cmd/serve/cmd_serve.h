@@ -6,6 +6,7 @@
 #ifndef T0_ENGINE_CMD_SERVE_H
 #define T0_ENGINE_CMD_SERVE_H
 
+#include <microhttpd.h>
 #include <pthread.h>
 
 #include "base/vec.h"
@@ -83,7 +84,6 @@ bool serve_submit(struct server *s, struct job *j);
 /* Waits until the loop does not speak of a job any more. */
 void serve_leave(struct server *s, struct job *j);
 
-struct MHD_Daemon;
 /* Listens; the port that it got. */
 struct MHD_Daemon *serve_listen(struct server *s, uint16_t *port,
 				struct err *e);
@@ -92,5 +92,8 @@ struct MHD_Daemon *serve_listen(struct server *s, uint16_t *port,
  * of the answer, or up to `wait_s` seconds for it.
  */
 void serve_close(struct server *s, struct MHD_Daemon *d, unsigned wait_s);
+
+/* Answers with the chat page (cmd_serve_page.c, page.html). */
+enum MHD_Result serve_send_page(struct MHD_Connection *con);
 
 #endif

@@ -8,7 +8,6 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <malloc.h>
-#include <microhttpd.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
@@ -247,6 +246,8 @@ static enum MHD_Result answer_request(struct MHD_Connection *con,
 		return send_json(con, s->closing ? 503 : 200,
 				 json_pack("{s:s}", "status",
 					   s->closing ? "ends" : "ok"));
+	if (!strcmp(url, "/") && strcmp(method, "POST") != 0)
+		return serve_send_page(con);
 	if (!has_key(con, s))
 		return send_error(con, 401,
 				  "wanted the server's key as "
