@@ -20,6 +20,7 @@ struct request {
 	struct qwen_table table; /* its length: positions computed */
 	uint32_t slot;		 /* NO_SLOT: waits */
 	enum qwen_pool pool;
+	struct qwen_matcher *matcher; /* or NULL */
 	double *vector; /* [hidden], where pooled: the sum so far */
 	bool gone;
 };
@@ -37,6 +38,7 @@ struct qwen_batch {
 	VEC(struct user) users;	   /* who have requests */
 	bool *taken;		   /* [sequences] */
 	struct qwen_token *token;  /* [chunk or FEW] */
+	float *masked;		   /* [vocab] */
 	struct qwen_batch_counts counts;
 	qwen_heard_fn *heard;
 	void *ctx;
@@ -72,6 +74,7 @@ struct qwen_batch *qwen_batch_new(const struct qwen_model *m,
 	b->pages = qwen_pages_new(shape->blocks);
 	b->taken = xcalloc(shape->sequences, sizeof(*b->taken));
 	b->token = xcalloc(most, sizeof(*b->token));
+	b->masked = xcalloc(m->config.vocab, sizeof(*b->masked));
 	return b;
 }
 
@@ -112,6 +115,7 @@ static void request_free(struct qwen_batch *b, struct request *r)
 	give_back(b, r);
 	qwen_sampler_fini(&r->sampler);
 	qwen_ids_fini(&r->ids);
+	qwen_matcher_free(r->matcher);
 	free(r->vector);
 	free(r);
 }
@@ -128,6 +132,7 @@ void qwen_batch_free(struct qwen_batch *b)
 	qwen_state_free(b->state);
 	free(b->taken);
 	free(b->token);
+	free(b->masked);
 	free(b);
 }
 
@@ -148,6 +153,11 @@ static bool ask_check(const struct qwen_batch *b, const struct qwen_ask *ask,
 			       "together, in %u blocks of %d but two",
 			       ask->n, ask->tokens, b->shape.positions,
 			       b->shape.blocks, QWEN_BLOCK);
+	if (ask->grammar && qwen_grammar_least(ask->grammar) > ask->tokens)
+		return err_set(e, ERR_USAGE,
+			       "%u tokens to follow: the shortest text of the "
+			       "wanted form has %u bytes",
+			       ask->tokens, qwen_grammar_least(ask->grammar));
 	for (uint32_t i = 0; i < ask->n; i++)
 		if (ask->ids[i] >= b->m->config.vocab)
 			return err_set(e, ERR_USAGE,
@@ -171,6 +181,8 @@ bool qwen_batch_add(struct qwen_batch *b, const struct qwen_ask *ask,
 			       .who = ask->who,
 			       .slot = NO_SLOT,
 			       .pool = ask->pool };
+	if (ask->grammar)
+		r->matcher = qwen_matcher_new(ask->grammar, ask->lexicon);
 	if (ask->pool)
 		r->vector = xcalloc(b->m->config.hidden, sizeof(*r->vector));
 	if (!qwen_sampler_init(&r->sampler, &ask->how, b->m->config.vocab, e)) {
@@ -315,10 +327,32 @@ static void put_tokens(struct qwen_batch *b, const struct request *r,
 static enum qwen_end end_of(const struct qwen_batch *b, const struct request *r,
 			    uint32_t id)
 {
+	const bool last = r->ids.n - r->n_prompt == r->most;
+
 	if (qwen_config_stops(&b->m->config, id))
 		return QWEN_END_STOP;
-	return r->ids.n - r->n_prompt == r->most ? QWEN_END_LENGTH :
-						   QWEN_GOES_ON;
+	if (r->matcher && (qwen_matcher_is_whole(r->matcher) ||
+			   (last && qwen_matcher_can_end(r->matcher))))
+		return QWEN_END_WHOLE;
+	return last ? QWEN_END_LENGTH : QWEN_GOES_ON;
+}
+
+/* A token that the request's grammar lets through. */
+static bool sample_token(struct qwen_batch *b, struct request *r,
+			 const float *logits, uint32_t *id)
+{
+	const struct qwen_config *c = &b->m->config;
+	const uint32_t left = r->most - (uint32_t)(r->ids.n - r->n_prompt);
+	struct err e = { 0 };
+
+	if (!r->matcher)
+		return qwen_sample(&r->sampler, logits, id, &e);
+	memcpy(b->masked, logits, c->vocab * sizeof(*logits));
+	qwen_matcher_mask(r->matcher, left, b->masked, c->vocab, c->stop,
+			  c->n_stops);
+	return qwen_sample(&r->sampler, b->masked, id, &e) &&
+	       (qwen_config_stops(c, *id) ||
+		qwen_matcher_take(r->matcher, *id));
 }
 
 /* The next token, where the pass computed the last one so far. */
@@ -326,11 +360,10 @@ static void sample_next(struct qwen_batch *b, struct request *r,
 			const float *logits)
 {
 	struct qwen_news news = { .end = QWEN_END_BROKEN };
-	struct err e = { 0 };
 
 	if (!logits)
 		return;
-	if (qwen_sample(&r->sampler, logits, &news.token, &e)) {
+	if (sample_token(b, r, logits, &news.token)) {
 		qwen_sampler_see(&r->sampler, news.token);
 		qwen_ids_add(&r->ids, news.token);
 		user_of(b, r->user)->tokens++;

@@ -8,6 +8,7 @@
 #ifndef T0_ENGINE_SERVE_H
 #define T0_ENGINE_SERVE_H
 
+#include "engine/grammar/grammar.h"
 #include "engine/state/state.h"
 #include "engine/text/text.h"
 
@@ -125,12 +126,19 @@ struct qwen_ask {
 	uint64_t user; /* any number that users differ by */
 	void *who;     /* the caller's */
 	enum qwen_pool pool;
+	/*
+	 * Or NULL: what the text is to be, with the tokens of the model.  They
+	 * are the caller's and stay until the request is gone.
+	 */
+	const struct qwen_grammar *grammar;
+	const struct qwen_lexicon *lexicon;
 };
 
 enum qwen_end {
 	QWEN_GOES_ON,
 	QWEN_END_STOP,	 /* the token is one of the model's stops */
 	QWEN_END_LENGTH, /* of what was asked for */
+	QWEN_END_WHOLE,	 /* nothing may follow, by the grammar */
 	QWEN_END_POOLED, /* no token: the vector */
 	QWEN_END_BROKEN	 /* no token: logits are no numbers */
 };
@@ -160,7 +168,8 @@ struct qwen_batch *qwen_batch_new(const struct qwen_model *m,
 void qwen_batch_free(struct qwen_batch *b);
 /*
  * Queues a request; ERR_USAGE: it has no tokens, one that is not in the
- * vocabulary, a sampling out of range, or would never fit.
+ * vocabulary, a sampling out of range, too few that may follow for its
+ * grammar, or would never fit.
  */
 bool qwen_batch_add(struct qwen_batch *b, const struct qwen_ask *ask,
 		    struct err *e);

@@ -122,7 +122,9 @@ static bool hear_token(void *ctx, void *who, const struct qwen_news *news)
 	struct choice *c = who;
 	struct job *j = c->job;
 	enum qwen_end end = news->end;
-	bool is_text = end == QWEN_GOES_ON || end == QWEN_END_LENGTH, cut, more;
+	bool is_text = end == QWEN_GOES_ON || end == QWEN_END_LENGTH ||
+		       end == QWEN_END_WHOLE,
+	     cut, more;
 	struct told told = { .said.id = news->token };
 	size_t from;
 
@@ -149,7 +151,7 @@ static bool hear_token(void *ctx, void *who, const struct qwen_news *news)
 	cut = cut_stop(c, from);
 	if (cut)
 		cut_words(c);
-	if (cut || end == QWEN_END_STOP)
+	if (cut || end == QWEN_END_STOP || end == QWEN_END_WHOLE)
 		c->finish = "stop";
 	else if (end != QWEN_GOES_ON)
 		c->finish = "length";
@@ -174,6 +176,8 @@ static void add_choices(struct server *s, struct job *j)
 			.ids = ids->v,
 			.n = (uint32_t)ids->n,
 			.tokens = j->most,
+			.grammar = j->grammar,
+			.lexicon = s->lexicon,
 			.pool = j->most ? QWEN_POOL_NONE : s->pool,
 			.how = j->how,
 			.user = j->user,
@@ -392,8 +396,10 @@ bool qwen_cmd_serve(struct cmd *r, struct err *e)
 	if (!options_check(s.c, e) || !pooling_read(&s, e) ||
 	    !qwen_session_open(&s.session, s.c, QWEN_WORDS, e))
 		return false;
+	s.lexicon = qwen_lexicon_new(s.session.tok);
 	good = key_read(&s, e) && batch_open(&s, e) && serve_run(&s, e);
 	qwen_batch_free(s.batch);
+	qwen_lexicon_free(s.lexicon);
 	free(s.key);
 	qwen_session_close(&s.session);
 	return good;

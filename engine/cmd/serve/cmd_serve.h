@@ -44,9 +44,10 @@ struct job {
 	enum serve_kind kind;
 	VEC(struct qwen_ids) prompts;
 	struct qwen_sampling how;
-	uint32_t most, n;      /* tokens of a text; texts of a prompt */
-	bool logprobs, base64; /* an embedding's form */
-	uint32_t likely;       /* others that each token is told with */
+	uint32_t most, n;	      /* tokens of a text; texts of a prompt */
+	struct qwen_grammar *grammar; /* of the texts, or NULL */
+	bool logprobs, base64;	      /* an embedding's form */
+	uint32_t likely;	      /* others that each token is told with */
 	uint64_t user, deadline_ns;
 	char *stop[MOST_STOPS];
 	size_t n_stops, longest; /* bytes of the longest one */
@@ -69,6 +70,7 @@ struct server {
 	struct qwen_batch *batch;
 	char *key; /* NULL: anybody may */
 	enum qwen_pool pool;
+	struct qwen_lexicon *lexicon;
 	pthread_mutex_t lock;
 	pthread_cond_t work, told; /* for the loop; for handlers */
 	struct job *fresh;

@@ -81,8 +81,8 @@ static bool read_seed(struct reader *r)
 {
 	json_t *j = get_given(r, "seed");
 
-	if (j && (!json_is_integer(j) || json_integer_value(j) < 0))
-		return refuse(r, "seed", "an integer that is not negative");
+	if (j && !json_is_integer(j))
+		return refuse(r, "seed", "an integer");
 	if (j)
 		r->j->how.seed = (uint64_t)json_integer_value(j);
 	return true;
@@ -123,10 +123,17 @@ static bool is_neutral(json_t *x)
 static bool refuse_unknown(struct reader *r)
 {
 	static const char *const unknown[] = {
-		"tools",	   "functions",	       "function_call",
-		"response_format", "logit_bias",       "echo",
-		"suffix",	   "presence_penalty", "frequency_penalty",
-		"audio",	   "prediction",       "web_search_options",
+		"tools",
+		"functions",
+		"function_call",
+		"logit_bias",
+		"echo",
+		"suffix",
+		"presence_penalty",
+		"frequency_penalty",
+		"audio",
+		"prediction",
+		"web_search_options",
 		"dimensions",
 	};
 
@@ -169,6 +176,31 @@ static bool read_user(struct reader *r)
 	return true;
 }
 
+/* Any text, any JSON object, or what satisfies a schema. */
+static bool read_format(struct reader *r)
+{
+	json_t *x = get_given(r, "response_format"),
+	       *of = json_object_get(x, "json_schema");
+	const char *type = json_string_value(json_object_get(x, "type"));
+	json_t *schema = json_object_get(of, "schema");
+
+	if (!x || (type && !strcmp(type, "text")))
+		return true;
+	if (type && !strcmp(type, "json_object")) {
+		r->j->grammar = qwen_grammar_json();
+		return true;
+	}
+	if (!type || strcmp(type, "json_schema") || !json_is_object(schema))
+		return refuse(r, "response_format",
+			      "a \"type\" of text, json_object, or "
+			      "json_schema with {\"json_schema\": "
+			      "{\"schema\": {...}}}");
+	r->j->grammar = qwen_grammar_schema(schema, r->e);
+	if (!r->j->grammar)
+		r->param = "response_format";
+	return r->j->grammar != NULL;
+}
+
 static bool read_settings(struct reader *r)
 {
 	struct job *j = r->j;
@@ -182,7 +214,7 @@ static bool read_settings(struct reader *r)
 	       read_count(r, "max_tokens", 1, c->tokens, &j->most) &&
 	       read_count(r, "max_completion_tokens", 1, c->tokens, &j->most) &&
 	       read_count(r, "n", 1, MOST_CHOICES, &j->n) && read_seed(r) &&
-	       read_logprobs(r) && read_stops(r);
+	       read_logprobs(r) && read_format(r) && read_stops(r);
 }
 
 static bool read_encoding(struct reader *r)
@@ -241,7 +273,12 @@ static bool read_chat(struct reader *r)
 	bool good;
 
 	r->param = "messages";
-	good = list ? qwen_chat(list, NULL, QWEN_CHAT_PROMPT, &text, r->e) :
+	/* A thought is no text of a form. */
+	good = list ? qwen_chat(
+			      list, NULL,
+			      QWEN_CHAT_PROMPT |
+				      (r->j->grammar ? QWEN_CHAT_NO_THINK : 0),
+			      &text, r->e) :
 		      refuse(r, "messages", "a list");
 	good = good && add_text(r, text.data, text.len);
 	free(list);
@@ -340,6 +377,7 @@ void serve_job_free(struct job *j)
 	for (size_t i = 0; i < j->prompts.n; i++)
 		qwen_ids_fini(&j->prompts.v[i]);
 	vec_fini(&j->prompts);
+	qwen_grammar_free(j->grammar);
 	free(j);
 }
 
