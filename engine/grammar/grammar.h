@@ -45,6 +45,28 @@ struct qwen_grammar *qwen_grammar_json(void);
  */
 struct qwen_grammar *qwen_grammar_schema(json_t *schema, struct err *e);
 
+/* ---------------------------------------------------------- tools.c ---- */
+
+/* What stands around a call's name and arguments. */
+#define QWEN_CALL_BEGIN	    "<tool_call>"
+#define QWEN_CALL_NAME	    "\n{\"name\": \""
+#define QWEN_CALL_ARGUMENTS "\", \"arguments\": "
+#define QWEN_CALL_END	    "}\n</tool_call>"
+
+struct qwen_tool {
+	const char *name;   /* without what JSON escapes */
+	json_t *parameters; /* a schema of objects, or NULL: any */
+	bool strict;	    /* else any object, where it is not known */
+};
+/*
+ * Calls of tool[n] as Qwen3's chat template has them, up to `most`, a line break
+ * between two: of at least one (`must`), or behind any text that may also end
+ * without.  NULL: a strict tool's parameters are not known.
+ */
+struct qwen_grammar *qwen_grammar_tools(const struct qwen_tool *tool, size_t n,
+					bool must, uint32_t most,
+					struct err *e);
+
 /* -------------------------------------------------------- lexicon.c ---- */
 
 /* Tokens by their bytes; threads may share it.  Special tokens are none. */

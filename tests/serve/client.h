@@ -118,7 +118,8 @@ static inline json_t *ask_json(const struct served *s, const char *path,
 {
 	char *body = json_dumps(request, 0);
 	struct buf b = ask_text(s, path, body, status);
-	json_t *j = json_loads(b.data, JSON_REJECT_DUPLICATES, NULL);
+	json_t *j = json_loads(b.data, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL,
+			       NULL);
 
 	json_decref(request);
 	free(body);
@@ -140,7 +141,7 @@ static inline json_t *ask_stream(const struct served *s, const char *path,
 	for (; !strncmp(at, "data: {", 7) && (end = strstr(at, "\n\n"));
 	     at = end + 2) {
 		one = json_loadb(at + 6, (size_t)(end - at - 6),
-				 JSON_REJECT_DUPLICATES, NULL);
+				 JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, NULL);
 		json_array_append_new(all, one);
 	}
 	if (strcmp(at, "data: [DONE]\n\n")) {

@@ -13,9 +13,18 @@
 #include "engine/cmd/cmd.h"
 #include "engine/serve/serve.h"
 
-enum { MOST_STOPS = 4, MOST_CHOICES = 16, MOST_LIKELY = 20, MOST_INPUTS = 256 };
+enum {
+	MOST_STOPS = 4,
+	MOST_CHOICES = 16,
+	MOST_LIKELY = 20,
+	MOST_INPUTS = 256,
+	MOST_CALLS = 16
+};
 
 enum serve_kind { SERVE_COMPLETION, SERVE_CHAT, SERVE_EMBEDDING };
+
+/* May an answer call tools, must it, and which? */
+enum serve_calls { CALLS_NONE, CALLS_MAY, CALLS_MUST, CALLS_ONE };
 
 /* A token of a text, where logarithms of probabilities are wanted. */
 struct word {
@@ -34,8 +43,10 @@ struct choice {
 	VEC(struct qwen_likely) likely; /* job->likely of each of them */
 	size_t sent;			/* bytes that a stream has had */
 	size_t words_sent;
-	const char *finish; /* NULL: it goes on */
-	bool told;	    /* the stream has its finish */
+	uint32_t calls_begun; /* that a stream has had the names of, */
+	size_t args_sent;     /* and bytes of the last one's arguments */
+	const char *finish;   /* NULL: it goes on */
+	bool told;	      /* the stream has its finish */
 };
 
 /* A request, its handler's; what changes is under the server's lock. */
@@ -46,8 +57,9 @@ struct job {
 	struct qwen_sampling how;
 	uint32_t most, n;	      /* tokens of a text; texts of a prompt */
 	struct qwen_grammar *grammar; /* of the texts, or NULL */
-	bool logprobs, base64;	      /* an embedding's form */
-	uint32_t likely;	      /* others that each token is told with */
+	enum serve_calls calls;
+	bool logprobs, base64; /* an embedding's form */
+	uint32_t likely;       /* others that each token is told with */
 	uint64_t user, deadline_ns;
 	char *stop[MOST_STOPS];
 	size_t n_stops, longest; /* bytes of the longest one */

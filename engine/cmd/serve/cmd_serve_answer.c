@@ -14,7 +14,7 @@
  */
 static json_t *text_json(const char *text, size_t len)
 {
-	json_t *j = json_stringn(text, len);
+	json_t *j = json_stringn(len ? text : "", len);
 	struct buf b = { 0 };
 
 	for (size_t i = 0, n; !j && i < len; i += n) {
@@ -180,27 +180,78 @@ static json_t *head_json(const struct job *j, json_t *choices)
 			 serve_name_json(j->s), "choices", choices);
 }
 
-/* The next of a choice: text up to `end` and words up to `words`. */
-static json_t *choice_json(const struct job *j, uint32_t i, size_t end,
-			   size_t words)
+/* Words whose text begins before `end`; of a whole text also those at it. */
+static size_t words_end(const struct choice *c, size_t end)
 {
-	const struct choice *c = &j->choice[i];
-	json_t *text = text_json(c->text.data ? c->text.data + c->sent : "",
-				 end - c->sent);
-	json_t *o = json_pack("{s:i,s:s?,s:o}", "index", (int)i,
-			      "finish_reason", c->finish, "logprobs",
-			      words_json(c, words));
+	const bool whole = c->finish && end == c->text.len;
+	size_t n = c->words_sent;
 
-	if (j->kind == SERVE_COMPLETION)
-		json_object_set_new(o, "text", text);
-	else if (j->stream)
-		json_object_set_new(o, "delta",
-				    json_pack("{s:o}", "content", text));
-	else
-		json_object_set_new(o, "message",
-				    json_pack("{s:s,s:o}", "role", "assistant",
-					      "content", text));
-	return o;
+	while (n < c->words.n && (whole || c->words.v[n].from < end))
+		n++;
+	return n;
+}
+
+/* Why a choice ended; NULL: it goes on. */
+static const char *finish_of(const struct choice *c, const struct calls *calls)
+{
+	return calls->n && !strcmp(c->finish ? c->finish : "", "stop") &&
+			       c->job->calls != CALLS_ONE ?
+		       "tool_calls" :
+		       c->finish;
+}
+
+/* The name of a call, and its arguments from `from` on. */
+static json_t *call_json(const struct choice *c, const struct call_text *call,
+			 uint32_t i, size_t from)
+{
+	const char *s = c->text.data, *id = strchr(c->job->id, '-') + 1;
+	json_t *f = json_pack(
+		"{s:o,s:o}", "name",
+		json_stringn(s + call->name, call->name_len), "arguments",
+		text_json(s + call->args + from, call->args_len - from));
+	char name[64];
+
+	snprintf(name, sizeof(name), "call_%s%02x%02x", id,
+		 (unsigned)(c - c->job->choice), i);
+	return json_pack("{s:s,s:s,s:o}", "id", name, "type", "function",
+			 "function", f);
+}
+
+/* A choice of an answer, or a piece of one: its text, words and finish. */
+static json_t *piece_json(const struct choice *c, const char *as, json_t *piece,
+			  size_t words, const char *finish)
+{
+	return json_pack("{s:i,s:s?,s:o,s:o}", "index",
+			 (int)(c - c->job->choice), "finish_reason", finish,
+			 "logprobs", words_json(c, words), as, piece);
+}
+
+static json_t *message_json(const struct choice *c, const struct calls *calls)
+{
+	const bool none = !calls->text && calls->n;
+	json_t *m = json_pack("{s:s,s:o}", "role", "assistant", "content",
+			      none ? json_null() :
+				     text_json(c->text.data, calls->text));
+	json_t *list = json_array();
+
+	for (uint32_t i = 0; i < calls->n; i++)
+		json_array_append_new(list, call_json(c, &calls->v[i], i, 0));
+	if (calls->n)
+		json_object_set(m, "tool_calls", list);
+	json_decref(list);
+	return m;
+}
+
+static json_t *choice_json(const struct choice *c)
+{
+	struct calls calls;
+
+	serve_find_calls(c, &calls);
+	const bool chat = c->job->kind == SERVE_CHAT;
+	return piece_json(c, chat ? "message" : "text",
+			  chat ? message_json(c, &calls) :
+				 text_json(c->text.data, c->text.len),
+			  words_end(c, calls.text), finish_of(c, &calls));
 }
 
 /* Base 64 of RFC 4648, of whole bytes. */
@@ -261,9 +312,7 @@ json_t *serve_answer_json(const struct job *j)
 	json_t *choices = json_array(), *head = head_json(j, choices);
 
 	for (uint32_t i = 0; i < j->n_choices; i++)
-		json_array_append_new(choices,
-				      choice_json(j, i, j->choice[i].text.len,
-						  j->choice[i].words.n));
+		json_array_append_new(choices, choice_json(&j->choice[i]));
 	json_object_set_new(head, "usage", usage_json(j));
 	return head;
 }
@@ -292,16 +341,6 @@ static size_t whole_end(const struct choice *c)
 	return end;
 }
 
-/* Words whose text begins before `end`; all of a text that has its finish. */
-static size_t words_end(const struct choice *c, size_t end)
-{
-	size_t n = c->words_sent;
-
-	while (n < c->words.n && (c->finish || c->words.v[n].from < end))
-		n++;
-	return n;
-}
-
 void serve_put_start(const struct job *j, struct buf *out)
 {
 	for (uint32_t i = 0; i < j->n_choices && j->kind == SERVE_CHAT; i++)
@@ -312,22 +351,77 @@ void serve_put_start(const struct job *j, struct buf *out)
 						 "", "finish_reason")));
 }
 
-void serve_put_news(struct job *j, struct buf *out)
+static void put_piece(struct buf *out, const struct choice *c, json_t *piece,
+		      size_t words, const char *finish)
 {
-	for (uint32_t i = 0; i < j->n_choices; i++) {
-		struct choice *c = &j->choice[i];
-		size_t end = whole_end(c);
-		if (c->told || (end <= c->sent && !c->finish))
+	const char *as = c->job->kind == SERVE_CHAT ? "delta" : "text";
+
+	put_event(out, head_json(c->job,
+				 json_pack("[o]", piece_json(c, as, piece,
+							     words, finish))));
+}
+
+/* What is new of calls: their names, then pieces of their arguments. */
+static void put_calls(struct choice *c, const struct calls *calls,
+		      struct buf *out)
+{
+	for (uint32_t i = c->calls_begun ? c->calls_begun - 1 : 0; i < calls->n;
+	     i++) {
+		const struct call_text *call = &calls->v[i];
+		const bool begun = i < c->calls_begun;
+		if (begun && call->args_len <= c->args_sent)
 			continue;
-		end = end > c->sent ? end : c->sent;
-		size_t words = words_end(c, end);
-		put_event(out,
-			  head_json(j, json_pack("[o]", choice_json(j, i, end,
-								    words))));
+		if (!begun)
+			c->args_sent = 0;
+		json_t *one = call_json(c, call, i, c->args_sent);
+		json_object_set_new(one, "index", json_integer(i));
+		if (begun) {
+			json_object_del(one, "id");
+			json_object_del(one, "type");
+			json_object_del(json_object_get(one, "function"),
+					"name");
+		}
+		c->calls_begun = i + 1;
+		c->args_sent = call->args_len;
+		put_piece(out, c, json_pack("{s:[o]}", "tool_calls", one),
+			  c->words_sent, NULL);
+	}
+}
+
+/* What is new of a choice: text, then calls, then its finish. */
+static void put_choice(struct choice *c, struct buf *out)
+{
+	struct calls calls;
+	size_t end = whole_end(c), words;
+
+	if (c->told)
+		return;
+	serve_find_calls(c, &calls);
+	end = end < calls.text ? end : calls.text;
+	end = end > c->sent ? end : c->sent;
+	words = words_end(c, end);
+	const bool ends = c->finish && !calls.n;
+	if (end > c->sent || ends) {
+		json_t *text = text_json(c->text.data + c->sent, end - c->sent);
+		put_piece(out, c,
+			  c->job->kind == SERVE_CHAT ?
+				  json_pack("{s:o}", "content", text) :
+				  text,
+			  words, ends ? c->finish : NULL);
 		c->sent = end;
 		c->words_sent = words;
-		c->told = c->finish != NULL;
 	}
+	put_calls(c, &calls, out);
+	if (c->finish && calls.n)
+		put_piece(out, c, json_object(), c->words_sent,
+			  finish_of(c, &calls));
+	c->told = c->finish != NULL;
+}
+
+void serve_put_news(struct job *j, struct buf *out)
+{
+	for (uint32_t i = 0; i < j->n_choices; i++)
+		put_choice(&j->choice[i], out);
 	if (j->known)
 		return;
 	if (j->going)

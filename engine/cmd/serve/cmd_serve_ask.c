@@ -7,26 +7,16 @@
 #include <xxhash.h>
 
 #include "base/vec.h"
-#include "engine/cmd/serve/cmd_serve_http.h"
+#include "engine/cmd/serve/cmd_serve_ask.h"
 
-/* A request that is being read. */
-struct reader {
-	struct job *j;
-	json_t *body;
-	const char *param; /* what is wrong, or NULL */
-	struct err *e;
-};
-
-/* The value of a parameter that is given; null is not. */
-static json_t *get_given(const struct reader *r, const char *name)
+json_t *serve_get_given(const struct reader *r, const char *name)
 {
 	json_t *x = json_object_get(r->body, name);
 
 	return json_is_null(x) ? NULL : x;
 }
 
-/* Refuses a parameter: what it is, and what was wanted. */
-static bool refuse(struct reader *r, const char *name, const char *wanted)
+bool serve_refuse(struct reader *r, const char *name, const char *wanted)
 {
 	char *got = json_dumps(json_object_get(r->body, name),
 			       JSON_COMPACT | JSON_ENCODE_ANY);
@@ -40,10 +30,10 @@ static bool refuse(struct reader *r, const char *name, const char *wanted)
 
 static bool read_number(struct reader *r, const char *name, double *x)
 {
-	json_t *j = get_given(r, name);
+	json_t *j = serve_get_given(r, name);
 
 	if (j && !json_is_number(j))
-		return refuse(r, name, "a number");
+		return serve_refuse(r, name, "a number");
 	if (j)
 		*x = json_number_value(j);
 	return true;
@@ -52,7 +42,7 @@ static bool read_number(struct reader *r, const char *name, double *x)
 static bool read_count(struct reader *r, const char *name, uint64_t least,
 		       uint64_t most, uint32_t *x)
 {
-	json_t *j = get_given(r, name);
+	json_t *j = serve_get_given(r, name);
 	char wanted[64];
 
 	if (!j)
@@ -61,7 +51,7 @@ static bool read_count(struct reader *r, const char *name, uint64_t least,
 	    json_integer_value(j) > (json_int_t)most) {
 		snprintf(wanted, sizeof(wanted), "an integer from %llu to %llu",
 			 (unsigned long long)least, (unsigned long long)most);
-		return refuse(r, name, wanted);
+		return serve_refuse(r, name, wanted);
 	}
 	*x = (uint32_t)json_integer_value(j);
 	return true;
@@ -69,20 +59,20 @@ static bool read_count(struct reader *r, const char *name, uint64_t least,
 
 static bool read_switch(struct reader *r, const char *name, bool *x)
 {
-	json_t *j = get_given(r, name);
+	json_t *j = serve_get_given(r, name);
 
 	if (j && !json_is_boolean(j))
-		return refuse(r, name, "true or false");
+		return serve_refuse(r, name, "true or false");
 	*x = json_is_true(j);
 	return true;
 }
 
 static bool read_seed(struct reader *r)
 {
-	json_t *j = get_given(r, "seed");
+	json_t *j = serve_get_given(r, "seed");
 
 	if (j && !json_is_integer(j))
-		return refuse(r, "seed", "an integer");
+		return serve_refuse(r, "seed", "an integer");
 	if (j)
 		r->j->how.seed = (uint64_t)json_integer_value(j);
 	return true;
@@ -91,7 +81,7 @@ static bool read_seed(struct reader *r)
 static bool read_stops(struct reader *r)
 {
 	struct job *j = r->j;
-	json_t *stop = get_given(r, "stop");
+	json_t *stop = serve_get_given(r, "stop");
 	size_t n = json_is_array(stop) ? json_array_size(stop) : 1;
 
 	if (!stop)
@@ -101,8 +91,8 @@ static bool read_stops(struct reader *r)
 						    stop;
 		size_t len = json_string_length(one);
 		if (!len || n > MOST_STOPS)
-			return refuse(r, "stop",
-				      "a string, or at most 4 of them");
+			return serve_refuse(r, "stop",
+					    "a string, or at most 4 of them");
 		j->stop[j->n_stops++] = xstrdup(json_string_value(one));
 		j->longest = len > j->longest ? len : j->longest;
 	}
@@ -122,8 +112,9 @@ static bool is_neutral(json_t *x)
 /* What would change the answer, and is not done here. */
 static bool refuse_unknown(struct reader *r)
 {
+	static const char *const chat[] = { "tools", "tool_choice" };
 	static const char *const unknown[] = {
-		"tools",
+
 		"functions",
 		"function_call",
 		"logit_bias",
@@ -138,10 +129,15 @@ static bool refuse_unknown(struct reader *r)
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(unknown); i++)
-		if (!is_neutral(get_given(r, unknown[i])))
-			return refuse(r, unknown[i],
-				      "it left out: this server does not do "
-				      "that");
+		if (!is_neutral(serve_get_given(r, unknown[i])))
+			return serve_refuse(
+				r, unknown[i],
+				"it left out: this server does not do "
+				"that");
+	for (size_t i = 0; i < ARRAY_SIZE(chat) && r->j->kind != SERVE_CHAT;
+	     i++)
+		if (!is_neutral(serve_get_given(r, chat[i])))
+			return serve_refuse(r, chat[i], "it only in a chat");
 	return true;
 }
 
@@ -154,22 +150,22 @@ static bool read_logprobs(struct reader *r)
 	struct job *j = r->j;
 
 	if (j->kind == SERVE_COMPLETION) {
-		j->logprobs = get_given(r, "logprobs") != NULL;
+		j->logprobs = serve_get_given(r, "logprobs") != NULL;
 		return read_count(r, "logprobs", 0, MOST_LIKELY, &j->likely);
 	}
 	if (!read_switch(r, "logprobs", &j->logprobs) ||
 	    !read_count(r, "top_logprobs", 0, MOST_LIKELY, &j->likely))
 		return false;
 	return !j->likely || j->logprobs ||
-	       refuse(r, "top_logprobs", "\"logprobs\": true with it");
+	       serve_refuse(r, "top_logprobs", "\"logprobs\": true with it");
 }
 
 static bool read_user(struct reader *r)
 {
-	json_t *user = get_given(r, "user");
+	json_t *user = serve_get_given(r, "user");
 
 	if (user && !json_is_string(user))
-		return refuse(r, "user", "a string");
+		return serve_refuse(r, "user", "a string");
 	if (user)
 		r->j->user = XXH3_64bits(json_string_value(user),
 					 json_string_length(user));
@@ -179,7 +175,7 @@ static bool read_user(struct reader *r)
 /* Any text, any JSON object, or what satisfies a schema. */
 static bool read_format(struct reader *r)
 {
-	json_t *x = get_given(r, "response_format"),
+	json_t *x = serve_get_given(r, "response_format"),
 	       *of = json_object_get(x, "json_schema");
 	const char *type = json_string_value(json_object_get(x, "type"));
 	json_t *schema = json_object_get(of, "schema");
@@ -191,10 +187,10 @@ static bool read_format(struct reader *r)
 		return true;
 	}
 	if (!type || strcmp(type, "json_schema") || !json_is_object(schema))
-		return refuse(r, "response_format",
-			      "a \"type\" of text, json_object, or "
-			      "json_schema with {\"json_schema\": "
-			      "{\"schema\": {...}}}");
+		return serve_refuse(r, "response_format",
+				    "a \"type\" of text, json_object, or "
+				    "json_schema with {\"json_schema\": "
+				    "{\"schema\": {...}}}");
 	r->j->grammar = qwen_grammar_schema(schema, r->e);
 	if (!r->j->grammar)
 		r->param = "response_format";
@@ -219,11 +215,12 @@ static bool read_settings(struct reader *r)
 
 static bool read_encoding(struct reader *r)
 {
-	json_t *x = get_given(r, "encoding_format");
+	json_t *x = serve_get_given(r, "encoding_format");
 	const char *s = x ? json_string_value(x) : "float";
 
 	if (!s || (strcmp(s, "float") && strcmp(s, "base64")))
-		return refuse(r, "encoding_format", "\"float\" or \"base64\"");
+		return serve_refuse(r, "encoding_format",
+				    "\"float\" or \"base64\"");
 	r->j->base64 = !strcmp(s, "base64");
 	return true;
 }
@@ -267,21 +264,10 @@ static bool add_text(struct reader *r, const char *text, size_t len)
 
 static bool read_chat(struct reader *r)
 {
-	json_t *from = get_given(r, "messages");
-	char *list = json_dumps(from, JSON_ENCODE_ANY);
 	struct buf text = { 0 };
-	bool good;
+	bool good = serve_read_chat(r, &text) &&
+		    add_text(r, text.data, text.len);
 
-	r->param = "messages";
-	/* A thought is no text of a form. */
-	good = list ? qwen_chat(
-			      list, NULL,
-			      QWEN_CHAT_PROMPT |
-				      (r->j->grammar ? QWEN_CHAT_NO_THINK : 0),
-			      &text, r->e) :
-		      refuse(r, "messages", "a list");
-	good = good && add_text(r, text.data, text.len);
-	free(list);
 	buf_fini(&text);
 	return good;
 }
@@ -312,14 +298,14 @@ static bool read_inputs(struct reader *r, const char *name, size_t most)
 {
 	static const char wanted[] = "a string, a list of tokens, or a list of "
 				     "either that is not too long";
-	json_t *from = get_given(r, name), *one = json_array_get(from, 0);
+	json_t *from = serve_get_given(r, name), *one = json_array_get(from, 0);
 	bool many = json_is_string(one) || json_is_array(one), good = true;
 
 	r->param = name;
 	if (!json_is_string(from) && !json_is_array(from))
-		return refuse(r, name, wanted);
+		return serve_refuse(r, name, wanted);
 	if (many && json_array_size(from) > most)
-		return refuse(r, name, wanted);
+		return serve_refuse(r, name, wanted);
 	for (size_t i = 0; i < (many ? json_array_size(from) : 1) && good;
 	     i++) {
 		one = many ? json_array_get(from, i) : from;
@@ -327,8 +313,9 @@ static bool read_inputs(struct reader *r, const char *name, size_t most)
 			good = add_text(r, json_string_value(one),
 					json_string_length(one));
 		else
-			good = json_is_array(one) ? add_ids(r, one) :
-						    refuse(r, name, wanted);
+			good = json_is_array(one) ?
+				       add_ids(r, one) :
+				       serve_refuse(r, name, wanted);
 	}
 	return good;
 }

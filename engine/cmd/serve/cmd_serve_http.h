@@ -19,6 +19,16 @@ struct job *serve_job_new(struct server *s, enum serve_kind kind,
 			  struct err *e);
 void serve_job_free(struct job *j); /* NULL: nothing */
 
+/* Where in a choice's text the calls of tools are, and what is before them. */
+struct calls {
+	size_t text; /* that certainly is no call */
+	uint32_t n;
+	struct call_text {
+		size_t name, name_len, args, args_len; /* so far */
+	} v[MOST_CALLS];
+};
+void serve_find_calls(const struct choice *c, struct calls *out);
+
 /* `param` may be NULL. */
 json_t *serve_error_json(unsigned status, const char *message,
 			 const char *param);
