@@ -44,7 +44,8 @@ json_t *serve_error_json(unsigned status, const char *message,
 					   "invalid_request_error";
 
 	return json_pack("{s:{s:o,s:s,s:s?,s:n}}", "error", "message",
-			 text_json(message, strlen(message)), "type", type, "param", param, "code");
+			 text_json(message, strlen(message)), "type", type,
+			 "param", param, "code");
 }
 
 /* A file's name may be any bytes. */
@@ -148,7 +149,7 @@ static json_t *completion_words_json(const struct choice *c, size_t to)
 /* Of the next words of a choice. */
 static json_t *words_json(const struct choice *c, size_t to)
 {
-	if (!c->job->logprobs)
+	if (!c->job->logprobs || to == c->words_sent)
 		return json_null();
 	return c->job->kind == SERVE_CHAT ? chat_words_json(c, to) :
 					    completion_words_json(c, to);
@@ -175,9 +176,14 @@ static json_t *head_json(const struct job *j, json_t *choices)
 			   j->stream ? "chat.completion.chunk" :
 				       "chat.completion";
 
-	return json_pack("{s:s,s:s,s:I,s:o,s:o}", "id", j->id, "object", what,
-			 "created", (json_int_t)time(NULL), "model",
-			 serve_name_json(j->s), "choices", choices);
+	json_t *head = json_pack("{s:s,s:s,s:I,s:o,s:o}", "id", j->id, "object",
+				 what, "created", (json_int_t)time(NULL),
+				 "model", serve_name_json(j->s), "choices",
+				 choices);
+
+	if (j->stream && j->usage) /* its value comes with the last event */
+		json_object_set_new(head, "usage", json_null());
+	return head;
 }
 
 /* Words whose text begins before `end`; of a whole text also those at it. */
@@ -229,9 +235,9 @@ static json_t *piece_json(const struct choice *c, const char *as, json_t *piece,
 static json_t *message_json(const struct choice *c, const struct calls *calls)
 {
 	const bool none = !calls->text && calls->n;
-	json_t *m = json_pack("{s:s,s:o}", "role", "assistant", "content",
-			      none ? json_null() :
-				     text_json(c->text.data, calls->text));
+	json_t *m = json_pack(
+		"{s:s,s:n,s:o}", "role", "assistant", "refusal", "content",
+		none ? json_null() : text_json(c->text.data, calls->text));
 	json_t *list = json_array();
 
 	for (uint32_t i = 0; i < calls->n; i++)
@@ -344,11 +350,12 @@ static size_t whole_end(const struct choice *c)
 void serve_put_start(const struct job *j, struct buf *out)
 {
 	for (uint32_t i = 0; i < j->n_choices && j->kind == SERVE_CHAT; i++)
-		put_event(out,
-			  head_json(j, json_pack("[{s:i,s:{s:s,s:s},s:n}]",
-						 "index", (int)i, "delta",
-						 "role", "assistant", "content",
-						 "", "finish_reason")));
+		put_event(
+			out,
+			head_json(j, json_pack("[{s:i,s:{s:s,s:s},s:n,s:n}]",
+					       "index", (int)i, "delta", "role",
+					       "assistant", "content", "",
+					       "logprobs", "finish_reason")));
 }
 
 static void put_piece(struct buf *out, const struct choice *c, json_t *piece,
@@ -391,6 +398,7 @@ static void put_calls(struct choice *c, const struct calls *calls,
 /* What is new of a choice: text, then calls, then its finish. */
 static void put_choice(struct choice *c, struct buf *out)
 {
+	const bool chat = c->job->kind == SERVE_CHAT;
 	struct calls calls;
 	size_t end = whole_end(c), words;
 
@@ -400,20 +408,17 @@ static void put_choice(struct choice *c, struct buf *out)
 	end = end < calls.text ? end : calls.text;
 	end = end > c->sent ? end : c->sent;
 	words = words_end(c, end);
-	const bool ends = c->finish && !calls.n;
-	if (end > c->sent || ends) {
+	if (end > c->sent) {
 		json_t *text = text_json(c->text.data + c->sent, end - c->sent);
 		put_piece(out, c,
-			  c->job->kind == SERVE_CHAT ?
-				  json_pack("{s:o}", "content", text) :
-				  text,
-			  words, ends ? c->finish : NULL);
+			  chat ? json_pack("{s:o}", "content", text) : text,
+			  words, NULL);
 		c->sent = end;
 		c->words_sent = words;
 	}
 	put_calls(c, &calls, out);
-	if (c->finish && calls.n)
-		put_piece(out, c, json_object(), c->words_sent,
+	if (c->finish)
+		put_piece(out, c, chat ? json_object() : json_string(""), words,
 			  finish_of(c, &calls));
 	c->told = c->finish != NULL;
 }
