@@ -34,7 +34,7 @@ static void test_taps(const struct qwen_model *m)
 	const struct qwen_shape shape = { .sequences = 2,
 					  .positions = 64,
 					  .max_tokens = 64,
-					  .cache = QWEN_W_F32 };
+					  .cache = qwen_both(QWEN_W_F32) };
 	const struct qwen_config *c = &m->config;
 	const uint32_t tap[] = { c->layers, 0 };
 	struct qwen_token t[N];

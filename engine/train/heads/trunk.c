@@ -13,7 +13,7 @@ bool train_trunk_init(struct train_trunk *t, const struct qwen_model *m,
 	const struct qwen_shape shape = { .sequences = 1,
 					  .positions = length,
 					  .max_tokens = length,
-					  .cache = QWEN_W_F32 };
+					  .cache = qwen_both(QWEN_W_F32) };
 
 	*t = (struct train_trunk){ .m = m, .length = length, .n_taps = n_taps };
 	t->token = xcalloc(length, sizeof(*t->token));
