@@ -737,6 +737,28 @@ static void test_ended(int grace)
 	is_i64(system(line), 0, "grace %d: and has counted them", grace);
 }
 
+/* A body that does not end is not read for ever. */
+static void test_endless(void)
+{
+	static const char head[] = "POST /v1/completions HTTP/1.1\r\nHost: "
+				   "localhost\r\nTransfer-Encoding: "
+				   "chunked\r\n\r\n";
+	static char piece[4096 + 8] = "1000\r\n";
+	struct web w;
+	unsigned sent = 0;
+
+	memset(piece + 6, 'a', 4096);
+	memcpy(piece + 6 + 4096, "\r\n", 2);
+	if (!ok(web_open(&w, server.port, 0, 60) &&
+			web_send(&w, head, strlen(head)),
+		"a body without an end begins"))
+		return;
+	while (sent < 1 << 16 && web_send(&w, piece, sizeof(piece)))
+		sent++;
+	web_close(&w, true);
+	ok(sent < 1 << 15, "the server hangs up on it");
+}
+
 /* A server that computes for longer than a connection may be idle. */
 static void test_stopped(void)
 {

@@ -18,11 +18,15 @@
 struct call {
 	struct server *s;
 	struct buf body;
+	uint64_t length; /* that has come; of a large one nothing is kept */
 	bool large, answered; /* of server.answers */
 	struct job *job;
 };
 
-enum { IDLE_S = 30 }; /* a connection on which nothing moves */
+enum {
+	IDLE_S = 30, /* a connection on which nothing moves */
+	ENDLESS = 64 /* times --max-body: hung up on */
+};
 
 /*
  * Waiting for the loop is no idleness, but MHD looks at the clock behind its
@@ -299,8 +303,11 @@ static enum MHD_Result on_request(void *ctx, struct MHD_Connection *con,
 		count_answer(call, true);
 		return answer_request(con, call, url, method);
 	}
-	call->large = call->large ||
-		      call->body.len + *size > call->s->c->max_body;
+	call->length += *size;
+	call->large = call->length > call->s->c->max_body;
+	/* Who sends this much may not want to hear that it is too much. */
+	if (call->length / ENDLESS > call->s->c->max_body)
+		return MHD_NO;
 	if (!call->large)
 		buf_add(&call->body, data, *size);
 	*size = 0;
