@@ -621,6 +621,9 @@ static void test_storm(uint64_t seconds)
 		if (k != BUSY)
 			ok(n > 10, "many did: %s", sums[k]);
 	}
+	ok(web_metric(server.port, "preemptions_total") &&
+		   web_metric(server.port, "found_tokens_total"),
+	   "blocks were scarce, and shared");
 	is_u64(left[ROUNDS - 1].blocks, blocks, "all blocks are back");
 	is_u64(left[ROUNDS - 1].threads, idle_threads, "and all threads");
 	if (SANITIZED)
@@ -796,7 +799,7 @@ int main(void)
 	make_asks();
 	snprintf(log_path, sizeof(log_path), "%s/log", folder);
 	snprintf(options, sizeof(options),
-		 "-m %s/model --threads 1 --sequences 12 --blocks 90 --context "
+		 "-m %s/model --threads 1 --sequences 12 --blocks 40 --context "
 		 "400 --chunk %d --tokens 370 --queue 60 --max-body %d",
 		 folder, CHUNK, BODY_MOST);
 	server = web_start(options, 0, log_path);
