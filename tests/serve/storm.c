@@ -16,6 +16,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "tests/ref/asks.h"
 #include "tests/ref/web.h"
 #include "tests/tap.h"
 
@@ -25,7 +26,7 @@ enum { SANITIZED = true };
 enum { SANITIZED = false };
 #endif
 
-enum { ASKS = 18, MOST_TEXTS = 3, CLIENTS = 64, ROUNDS = 3 };
+enum { CLIENTS = 64, ROUNDS = 3 };
 enum { CHUNK = 32, BODY_MOST = 8192 };
 
 static char folder[] = "/tmp/t0-storm-XXXXXX";
@@ -33,152 +34,7 @@ static struct web_server server;
 static char options[512], log_path[64];
 static uint64_t idle_threads; /* that the server has for nobody */
 
-/* ---- what is asked, and what is right ---- */
-
-struct ask {
-	char prompt[512], stop[8];
-	bool chat;
-	unsigned tokens, n, seed;
-	double temperature;
-	char *text[MOST_TEXTS]; /* of a single run, cut before `stop` */
-	const char *finish[MOST_TEXTS];
-};
 static struct ask asks[ASKS];
-
-/* Special tokens are no part of an answer. */
-static void drop_specials(char *text)
-{
-	char *to = text;
-
-	for (const char *at = text, *end; *at;) {
-		if (!strncmp(at, "<|", 2) && (end = strstr(at, "|>")))
-			at = end + 2;
-		else
-			*to++ = *at++;
-	}
-	*to = '\0';
-}
-
-/* Bytes of a character may stand before and behind a special token. */
-static bool parts_character(const char *text)
-{
-	return strstr(text, "\xef\xbf\xbd<|") || strstr(text, "|>\xef\xbf\xbd");
-}
-
-/* A single run; false: its text does not say what a server writes. */
-static bool run_single(struct ask *a, unsigned i)
-{
-	char line[1024], path[64];
-	json_t *all;
-	FILE *p;
-	const char *text, *ended;
-	bool clear;
-
-	snprintf(path, sizeof(path), "%s/prompt", folder);
-	p = fopen(path, "w");
-	if (!p || fputs(a->prompt, p) < 0 || fclose(p))
-		BUG("no prompt");
-	snprintf(line, sizeof(line),
-		 "%s generate -q -m %s/model -f %s --json --threads 1 --chunk "
-		 "%d -n %u --temperature %g --seed %u%s",
-		 web_tool("t0-qwen3"), folder, path, CHUNK, a->tokens,
-		 a->temperature, a->seed + i, a->chat ? " --chat" : "");
-	p = popen(line, "r");
-	all = p ? json_loadf(p, 0, NULL) : NULL;
-	if (!p || pclose(p) || !all)
-		BUG("no single run: %s", line);
-	text = json_string_value(
-		json_object_get(json_array_get(all, 0), "text"));
-	ended = json_string_value(
-		json_object_get(json_array_get(all, 0), "ended"));
-	clear = !parts_character(text);
-	a->text[i] = xstrdup(text);
-	drop_specials(a->text[i]);
-	a->finish[i] = strcmp(ended, "token limit") ? "stop" : "length";
-	json_decref(all);
-	return clear;
-}
-
-/* A stop string out of the first text's middle, of letters. */
-static void choose_stop(struct ask *a)
-{
-	const char *first = a->text[0];
-
-	for (size_t i = strlen(first) / 2; i + 2 < strlen(first); i++)
-		if (first[i] >= 'a' && first[i] <= 'z' && first[i + 1] >= 'a' &&
-		    first[i + 1] <= 'z') {
-			snprintf(a->stop, sizeof(a->stop), "%.2s", first + i);
-			break;
-		}
-	for (unsigned i = 0; i < a->n && *a->stop; i++) {
-		char *at = strstr(a->text[i], a->stop);
-		if (!at)
-			continue;
-		*at = '\0';
-		a->finish[i] = "stop";
-	}
-}
-
-static void texts_free(struct ask *a)
-{
-	for (unsigned i = 0; i < MOST_TEXTS; i++) {
-		free(a->text[i]);
-		a->text[i] = NULL;
-	}
-}
-
-static void make_asks(void)
-{
-	static const char *const begins[] = { "The program",
-					      "It is free software: you can",
-					      "A river" };
-	unsigned seed = 1;
-
-	for (unsigned k = 0; k < ASKS; k++) {
-		struct ask *a = &asks[k];
-		bool good = false;
-
-		snprintf(a->prompt, sizeof(a->prompt), "%s", begins[k % 3]);
-		/* Some are longer than a piece, and begin alike. */
-		for (unsigned i = 0; i < (k % 4) * 20; i++)
-			strcat(a->prompt, i % 7 ? " of the" : " licence");
-		a->chat = k % 5 == 4;
-		a->tokens = 5 + k * 7 % 60;
-		a->temperature = k % 3 ? 0.8 : 0;
-		a->n = k % 6 == 5 ? MOST_TEXTS : 1;
-		while (!good) {
-			texts_free(a);
-			a->seed = seed += 10;
-			snprintf(a->prompt + strlen(a->prompt), 8, " %u", k);
-			good = true;
-			for (unsigned i = 0; i < a->n && good; i++)
-				good = run_single(a, i);
-		}
-		if (k % 4 == 3)
-			choose_stop(a);
-	}
-}
-
-static char *ask_body(const struct ask *a, bool stream)
-{
-	json_t *j = json_pack("{s:i,s:i,s:i,s:f,s:b}", "max_tokens",
-			      (int)a->tokens, "n", (int)a->n, "seed",
-			      (int)a->seed, "temperature", a->temperature,
-			      "stream", (int)stream);
-	char *text;
-
-	if (a->chat)
-		json_object_set_new(j, "messages",
-				    json_pack("[{s:s,s:s}]", "role", "user",
-					      "content", a->prompt));
-	else
-		json_object_set_new(j, "prompt", json_string(a->prompt));
-	if (*a->stop)
-		json_object_set_new(j, "stop", json_string(a->stop));
-	text = json_dumps(j, JSON_COMPACT);
-	json_decref(j);
-	return text;
-}
 
 /* ---- clients ---- */
 
@@ -214,102 +70,14 @@ static bool complain(struct client *c, const char *fmt, ...)
 	return false;
 }
 
-/* Texts that a reply has, whole or as events: what they are and how they end.
- */
-struct texts {
-	struct buf text[MOST_TEXTS];
-	char finish[MOST_TEXTS][16];
-	bool done, told_error;
-};
-
-static bool take_choice(struct texts *t, json_t *one)
-{
-	json_int_t i = json_integer_value(json_object_get(one, "index"));
-	json_t *finish = json_object_get(one, "finish_reason");
-	json_t *in = json_object_get(one, "message");
-	json_t *text;
-
-	in = in ? in : json_object_get(one, "delta");
-	text = in ? json_object_get(in, "content") :
-		    json_object_get(one, "text");
-	if (i < 0 || i >= MOST_TEXTS || !json_is_string(text) || *t->finish[i])
-		return false;
-	buf_adds(&t->text[i], json_string_value(text));
-	if (json_is_string(finish))
-		snprintf(t->finish[i], sizeof(t->finish[i]), "%s",
-			 json_string_value(finish));
-	return true;
-}
-
-static bool take_object(struct texts *t, const char *text)
-{
-	json_t *j = json_loads(text, 0, NULL), *one;
-	bool good = json_is_object(j);
-	size_t i;
-
-	t->told_error = t->told_error || json_object_get(j, "error");
-	json_array_foreach (json_object_get(j, "choices"), i, one)
-		good = good && take_choice(t, one);
-	json_decref(j);
-	return good;
-}
-
-static bool take_reply(struct texts *t, const struct web_reply *r)
-{
-	bool stream = !strcmp(r->type, "text/event-stream");
-	char *at = r->body.data, *end;
-
-	if (!stream)
-		return (t->done = take_object(t, at));
-	for (; *at; at = end + 2) {
-		end = strstr(at, "\n\n");
-		if (!end || strncmp(at, "data: ", 6) != 0 || t->done)
-			return false;
-		*end = '\0';
-		if (!strcmp(at + 6, "[DONE]"))
-			t->done = true;
-		else if (!take_object(t, at + 6))
-			return false;
-	}
-	return t->done;
-}
-
-static void texts_fini(struct texts *t)
-{
-	for (int i = 0; i < MOST_TEXTS; i++)
-		buf_fini(&t->text[i]);
-}
-
 static bool check_reply(struct client *c, const struct ask *a,
 			const struct web_reply *r)
 {
-	struct texts t = { 0 };
-	bool good = true;
+	char why[256];
 
-	if (r->status == 429) {
-		c->did[BUSY]++;
-		return true;
-	}
-	if (r->status != 200 || !r->whole || !take_reply(&t, r))
-		good = complain(c, "status %d, %s: %.150s", r->status,
-				r->whole ? "whole" : "cut",
-				r->body.data ? r->body.data : "");
-	for (unsigned i = 0; i < a->n && good; i++) {
-		const char *got = t.text[i].data ? t.text[i].data : "";
-		if (strcmp(got, a->text[i]) != 0)
-			good = complain(c,
-					"ask %d, text %u: got '%s', "
-					"wanted '%s'",
-					(int)(a - asks), i, got, a->text[i]);
-		else if (strcmp(t.finish[i], a->finish[i]) != 0)
-			good = complain(c,
-					"ask %d, text %u: finish '%s', "
-					"wanted '%s'",
-					(int)(a - asks), i, t.finish[i],
-					a->finish[i]);
-	}
-	texts_fini(&t);
-	return good;
+	c->did[BUSY] += r->status == 429;
+	return r->status == 429 || ask_check(a, r, why, sizeof(why)) ||
+	       complain(c, "ask %d: %s", (int)(a - asks), why);
 }
 
 static bool connected(struct client *c, int receive)
@@ -319,15 +87,6 @@ static bool connected(struct client *c, int receive)
 	web_close(&c->web, false);
 	return web_open(&c->web, server.port, receive, 120) ||
 	       complain(c, "no connection: %s", strerror(errno));
-}
-
-static void put_ask(struct buf *out, const struct ask *a, bool stream)
-{
-	char *body = ask_body(a, stream);
-
-	web_request(out, a->chat ? "/v1/chat/completions" : "/v1/completions",
-		    body);
-	free(body);
 }
 
 /* Reads the answer to an ask that has been sent. */
@@ -351,7 +110,7 @@ static void ask_any(struct client *c)
 	bool stream = below(c, 2);
 	struct buf b = { 0 };
 
-	put_ask(&b, a, stream);
+	ask_put(&b, a, stream);
 	if (connected(c, 0) && (web_send(&c->web, b.data, b.len) ||
 				complain(c, "not sent: %s", strerror(errno))))
 		hear_answer(c, a, stream ? STREAMED : FINISHED);
@@ -365,8 +124,8 @@ static void ask_twice(struct client *c)
 	const struct ask *next = &asks[below(c, ASKS)];
 	struct buf b = { 0 };
 
-	put_ask(&b, a, false);
-	put_ask(&b, next, false);
+	ask_put(&b, a, false);
+	ask_put(&b, next, false);
 	if (connected(c, 0) && (web_send(&c->web, b.data, b.len) ||
 				complain(c, "not sent: %s", strerror(errno)))) {
 		hear_answer(c, a, FINISHED);
@@ -381,7 +140,7 @@ static void read_slowly(struct client *c)
 	const struct ask *a = &asks[below(c, ASKS)];
 	struct buf b = { 0 };
 
-	put_ask(&b, a, below(c, 4));
+	ask_put(&b, a, below(c, 4));
 	if (connected(c, 2048) && web_send(&c->web, b.data, b.len)) {
 		c->web.piece = 1 + below(c, 300);
 		c->web.nap_us = 100 + below(c, 3000);
@@ -397,7 +156,7 @@ static void write_slowly(struct client *c)
 	struct buf b = { 0 };
 	size_t at = 0, some;
 
-	put_ask(&b, a, below(c, 2));
+	ask_put(&b, a, below(c, 2));
 	for (bool good = connected(c, 0); good && at < b.len; at += some) {
 		some = 1 + below(c, 60);
 		some = some < b.len - at ? some : b.len - at;
@@ -417,7 +176,7 @@ static void leave(struct client *c)
 	struct web_reply r = { 0 };
 	struct buf b = { 0 };
 
-	put_ask(&b, a, below(c, 2));
+	ask_put(&b, a, below(c, 2));
 	if (connected(c, 0) && web_send(&c->web, b.data, b.len)) {
 		if (below(c, 2)) {
 			c->web.give_up = c->web.total + 1 + below(c, 3000);
@@ -439,7 +198,7 @@ static void drop(struct client *c)
 	const struct ask *a = &asks[below(c, ASKS)];
 	struct buf b = { 0 };
 
-	put_ask(&b, a, below(c, 2));
+	ask_put(&b, a, below(c, 2));
 	if (connected(c, 0) &&
 	    web_send(&c->web, b.data, below(c, (unsigned)b.len)))
 		c->did[DROPPED]++;
@@ -650,7 +409,7 @@ static bool hold(struct web *w)
 	a.n = MOST_TEXTS;
 	for (int i = 0; i < HELD && good; i++) {
 		struct buf b = { 0 };
-		put_ask(&b, &a, i % 2);
+		ask_put(&b, &a, i % 2);
 		good = web_open(&w[i], server.port, 0, 120) &&
 		       web_send(&w[i], b.data, b.len);
 		buf_fini(&b);
@@ -671,7 +430,7 @@ static int ask_all(void)
 
 	for (int i = 0; i < ASKS; i++) {
 		struct buf b = { 0 };
-		put_ask(&b, &asks[i], i % 2);
+		ask_put(&b, &asks[i], i % 2);
 		if (connected(&c, 0) && web_send(&c.web, b.data, b.len))
 			hear_answer(&c, &asks[i], FINISHED);
 		buf_fini(&b);
@@ -722,7 +481,7 @@ static void test_ended(int grace)
 	for (int i = 0; i < HELD; i++) {
 		struct web_reply r = { 0 };
 		struct texts t = { 0 };
-		bool whole = web_read(&w[i], &r) && take_reply(&t, &r);
+		bool whole = web_read(&w[i], &r) && texts_take(&t, &r);
 		told += whole && t.told_error;
 		finished += whole && !t.told_error && *t.finish[0] &&
 			    *t.finish[MOST_TEXTS - 1];
@@ -796,7 +555,7 @@ int main(void)
 		 web_tool("t0-qwen3"), folder);
 	if (!is_i64(system(line), 0, "a tiny model is made"))
 		return plan_done();
-	make_asks();
+	asks_make(asks, folder, CHUNK);
 	snprintf(log_path, sizeof(log_path), "%s/log", folder);
 	snprintf(options, sizeof(options),
 		 "-m %s/model --threads 1 --sequences 12 --blocks 40 --context "
@@ -818,8 +577,7 @@ int main(void)
 		test_stopped();
 	else
 		skip_some(3, "T0_SLOW=1 lets clients wait for half a minute");
-	for (int k = 0; k < ASKS; k++)
-		texts_free(&asks[k]);
+	asks_free(asks);
 	snprintf(line, sizeof(line), "rm -r %s", folder);
 	is_i64(system(line), 0, "all is cleared away");
 	return plan_done();
