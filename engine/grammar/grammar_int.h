@@ -98,7 +98,8 @@ struct maker {
 	made; /* or begun: a recursive one finds its rule */
 	struct err *e;
 };
-enum { MOST_TIMES = 4096 }; /* of a repetition */
+/* Of a repetition, and elements of a grammar that is not refused, at most. */
+enum { MOST_TIMES = 4096, MOST_ELEMENTS = 1 << 18 };
 
 /* Sets the error: the keyword is `got`.  Returns false. */
 bool schema_refuse(struct maker *m, const char *keyword, json_t *got,

@@ -98,6 +98,10 @@ static uint32_t add_other_name(struct maker *m, json_t *properties,
 	const char *key;
 	json_t *x;
 
+	if (m->g->elem.n >= MOST_ELEMENTS) { /* the schema is refused */
+		free(longer);
+		return any;
+	}
 	memcpy(longer, begun, n);
 	json_object_foreach(properties, key, x) if (!strncmp(key, begun, n))
 		taken[(unsigned char)key[n]] = true;

@@ -5,9 +5,6 @@
 
 #include "engine/grammar/grammar_int.h"
 
-/* Elements of a grammar, at most. */
-enum { MOST_ELEMENTS = 1 << 20 };
-
 enum {
 	IS_NULL = 1 << 0,
 	IS_BOOLEAN = 1 << 1,

@@ -143,6 +143,33 @@ static void test_refused(void)
 	}
 }
 
+/* Names and alternatives without end cost little until they are refused. */
+static void test_large(void)
+{
+	json_t *s = json_pack("{s:s,s:{},s:{s:s}}", "type", "object",
+			      "properties", "additionalProperties", "type",
+			      "null");
+	json_t *p = json_object_get(s, "properties");
+	struct err e = { 0 };
+	char name[20001];
+
+	memset(name, 'a', sizeof(name) - 1);
+	name[sizeof(name) - 1] = '\0';
+	json_object_set_new(p, name, json_true());
+	ok(!qwen_grammar_schema(s, &e) && strstr(e.msg, "too large"),
+	   "a name of 20000 bytes beside others is refused");
+	json_object_clear(p);
+	json_object_del(s, "additionalProperties");
+	for (int i = 0; i < 40000; i++) {
+		snprintf(name, sizeof(name), "n%d", i);
+		json_object_set_new(p, name, json_true());
+	}
+	e = (struct err){ 0 };
+	ok(!qwen_grammar_schema(s, &e) && strstr(e.msg, "too large"),
+	   "and 40000 properties");
+	json_decref(s);
+}
+
 /* A token by chance of those that the mask leaves; UINT32_MAX: none. */
 static uint32_t draw_token(struct qwen_matcher *m, uint32_t left,
 			   uint64_t *seed, float *logits)
@@ -339,6 +366,7 @@ int main(void)
 	find_bytes();
 	test_by_hand();
 	test_refused();
+	test_large();
 	test_stops();
 	test_masks();
 	test_long();
