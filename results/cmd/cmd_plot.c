@@ -429,6 +429,7 @@ static bool x_range(const struct drawing *d, double *lo, double *hi)
 /* What the axes of a plot with names span; a roofline's are logarithmic. */
 struct span {
 	double x0, x1, y0, y1;
+	double beyond; /* of logarithmic ones: a factor at their ends */
 	bool log;
 };
 
@@ -437,6 +438,7 @@ static void take_level(struct span *s, const struct drawing *d, int row)
 	const char *const *v = d->rows.row[row];
 
 	if (is_roof(cell_text(d, row, SERIES))) {
+		s->beyond = 4;
 		s->y1 = v[X] ? fmax(s->y1, atof(v[X])) : s->y1;
 	} else if (is_point(d, row)) {
 		s->y0 = fmin(s->y0, atof(v[Y]));
@@ -447,7 +449,8 @@ static void take_level(struct span *s, const struct drawing *d, int row)
 /* Limits shall reach beyond the first and the last kernel. */
 static struct span find_span(const struct drawing *d)
 {
-	struct span s = { .y0 = HUGE_VAL, .log = d->plot->style == ROOF };
+	struct span s = { .y0 = HUGE_VAL, .beyond = 1.5,
+			  .log = d->plot->style == ROOF };
 
 	if (!x_range(d, &s.x0, &s.x1))
 		s.x0 = s.x1 = 1;
@@ -455,10 +458,10 @@ static struct span find_span(const struct drawing *d)
 		take_level(&s, d, i);
 	if (!s.log)
 		return (struct span){ 0, 1.15 * s.x1, 0,
-				      s.y1 > 0 ? 1.1 * s.y1 : 1, false };
-	s.x0 /= 4;
-	s.x1 *= 4;
-	s.y0 /= 4;
+				      s.y1 > 0 ? 1.1 * s.y1 : 1, 1, false };
+	s.x0 /= s.beyond;
+	s.x1 *= s.beyond;
+	s.y0 /= s.beyond;
 	s.y1 *= 2;
 	return s;
 }

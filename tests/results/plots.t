@@ -79,7 +79,7 @@ is "$(rows bench_ratios | awk '{ printf "%.2f %.2f %.2f,", $2, $3, $4 }')" \
 is "$(rows discovery | cut -d ' ' -f 3,4 | tr '\n' ',')" '0 5,0 4,5 8,4 5,' \
 	'slots: verdicts stand on each other'
 is "$(rows quantisation | cut -d ' ' -f 1,2,5 | tr '\n' ',')" \
-	'340 0.05 "int4",640 0.0002 "int8",1200 0 "bf16",' \
+	'340 0.05 "int4",640 0.0002 "int8",' \
 	'quantisation: MB of a token, and what they lose'
 is "$(rows load | cut -d ' ' -f 1,2 | tail -n 10 | tr '\n' ',')" \
 	'1 150,2 250,4 450,8 850,16 1650,1 10,2 10,4 10,8 10,16 10,' \
