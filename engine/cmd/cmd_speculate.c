@@ -76,7 +76,7 @@ static bool how_parse(const struct qwen_cmd *c, const struct kind **kind,
 			       ":1 to :%d behind it",
 			       text, QWEN_PROPOSED);
 	*most = (uint32_t)n;
-	return options_check(c, *kind, e);
+	return true;
 }
 
 static bool is_same_token(const struct qwen_tokenizer *a,
@@ -136,6 +136,23 @@ static bool draft_open(struct qwen_guess *g, const struct qwen_cmd *c,
 	return g->s.proposer != NULL;
 }
 
+bool qwen_guess_lookup(const struct qwen_cmd *c, uint32_t *most, struct err *e)
+{
+	const struct kind *kind;
+
+	*most = 0;
+	if (!c->speculate)
+		return true;
+	if (!how_parse(c, &kind, most, e))
+		return false;
+	*most = *most ? *most : QWEN_PROPOSED;
+	return strcmp(kind->name, "lookup") == 0 ||
+	       err_set(e, ERR_USAGE,
+		       "serve --speculate %s: wanted lookup, which needs no "
+		       "state of its own for each text",
+		       kind->name);
+}
+
 bool qwen_guess_open(struct qwen_guess *g, const struct qwen_cmd *c,
 		     const struct qwen_session *s, struct qwen_state *state,
 		     uint32_t positions, const struct qwen_sampling *how,
@@ -147,7 +164,7 @@ bool qwen_guess_open(struct qwen_guess *g, const struct qwen_cmd *c,
 	*g = (struct qwen_guess){ 0 };
 	if (!qwen_guess_name(c))
 		return true;
-	if (!how_parse(c, &kind, &most, e) ||
+	if (!how_parse(c, &kind, &most, e) || !options_check(c, kind, e) ||
 	    !qwen_speculation_init(&g->s, &s->model, most, e))
 		return false;
 	if (strcmp(kind->name, "draft") == 0)

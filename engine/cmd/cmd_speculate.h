@@ -23,6 +23,8 @@ bool qwen_guess_open(struct qwen_guess *g, const struct qwen_cmd *c,
 		     const struct qwen_session *s, struct qwen_state *state,
 		     uint32_t positions, const struct qwen_sampling *how,
 		     struct err *e);
+/* Of many texts: how many tokens lookup may propose; 0: not asked for. */
+bool qwen_guess_lookup(const struct qwen_cmd *c, uint32_t *most, struct err *e);
 void qwen_guess_close(struct qwen_guess *g);
 
 #endif

@@ -234,10 +234,11 @@ static const struct cli_opt options[] = {
 	{ "min-p", 0, CLI_F64, &c.min_p, "P",
 	  "only those at least P times as likely as the likeliest" },
 	{ "repetition-penalty", 0, CLI_F64, &c.penalty, "X", "1 is none" },
-	CLI_OF("generate bench"),
+	CLI_OF("generate serve bench"),
 	{ "speculate", 0, CLI_STR, &c.speculate, "HOW[:N]",
 	  "propose up to N tokens (7) and verify them in one pass: lookup, "
-	  "draft, medusa, eagle or wrong" },
+	  "draft, medusa, eagle or wrong; serve: lookup" },
+	CLI_OF("generate bench"),
 	{ "draft", 0, CLI_STR, &c.draft, "DIR",
 	  "the smaller model of --speculate draft, which it implies" },
 	{ "heads", 0, CLI_STR, &c.heads_dir, "DIR",

@@ -10,6 +10,11 @@
 /* Tokens of a pass whose sums do not depend on how many there are. */
 enum { FEW = QWEN_FEW };
 #define NO_SLOT UINT32_MAX
+/*
+ * Proposals of a text at first: twice as many when all were right, half of them
+ * when none was; where that is none, one again after so many passes.
+ */
+enum { GUESSES = 2, REST = 16 };
 
 struct request {
 	struct qwen_ids ids; /* the prompt, and what followed */
@@ -22,6 +27,8 @@ struct request {
 	enum qwen_pool pool;
 	struct qwen_matcher *matcher; /* or NULL */
 	double *vector; /* [hidden], where pooled: the sum so far */
+	uint32_t guesses;	 /* that it may have next */
+	uint32_t rested;	 /* passes without any */
 	bool gone;
 };
 
@@ -37,6 +44,7 @@ struct qwen_batch {
 	VEC(struct request *) all; /* the earliest first */
 	VEC(struct user) users;	   /* who have requests */
 	bool *taken;		   /* [sequences] */
+	struct qwen_proposer *lookup;
 	struct qwen_token *token;  /* [chunk or FEW] */
 	float *masked;		   /* [vocab] */
 	struct qwen_batch_counts counts;
@@ -64,6 +72,14 @@ struct qwen_batch *qwen_batch_new(const struct qwen_model *m,
 			shape->blocks, shape->chunk);
 		return NULL;
 	}
+	if (shape->speculate > QWEN_PROPOSED ||
+	    (shape->speculate && m->backend->few < FEW)) {
+		err_set(e, ERR_USAGE,
+			"%u proposals of a text with --backend %s: wanted at "
+			"most %d, and cpu",
+			shape->speculate, m->backend->name, QWEN_PROPOSED);
+		return NULL;
+	}
 	state = qwen_state_new(m, &s, e);
 	if (!state)
 		return NULL;
@@ -75,6 +91,7 @@ struct qwen_batch *qwen_batch_new(const struct qwen_model *m,
 	b->taken = xcalloc(shape->sequences, sizeof(*b->taken));
 	b->token = xcalloc(most, sizeof(*b->token));
 	b->masked = xcalloc(m->config.vocab, sizeof(*b->masked));
+	b->lookup = qwen_lookup_new();
 	return b;
 }
 
@@ -130,6 +147,7 @@ void qwen_batch_free(struct qwen_batch *b)
 	vec_fini(&b->users);
 	qwen_pages_free(b->pages);
 	qwen_state_free(b->state);
+	qwen_proposer_free(b->lookup);
 	free(b->taken);
 	free(b->token);
 	free(b->masked);
@@ -179,6 +197,7 @@ bool qwen_batch_add(struct qwen_batch *b, const struct qwen_ask *ask,
 			       .most = ask->tokens,
 			       .user = ask->user,
 			       .who = ask->who,
+			       .guesses = GUESSES,
 			       .slot = NO_SLOT,
 			       .pool = ask->pool };
 	if (ask->grammar)
@@ -310,17 +329,20 @@ static bool make_room(struct qwen_batch *b, struct request *r, uint32_t n)
 	return true;
 }
 
-/* Tokens before the table's end, behind `at` of the pass. */
+/* Tokens before the table's end, behind `at` of the pass; p is that end. */
 static void put_tokens(struct qwen_batch *b, const struct request *r,
-		       uint32_t at, uint32_t n)
+		       uint32_t at, uint32_t n, const struct qwen_proposal *p)
 {
-	for (uint32_t i = 0; i < n; i++)
+	const uint32_t end = r->table.length - p->n;
+
+	for (uint32_t i = 0; i < n + p->n; i++)
 		b->token[at + i] = (struct qwen_token){
-			.id = r->ids.v[r->table.length - n + i],
+			.id = i < n ? r->ids.v[end - n + i] : p->id[i - n],
 			.sequence = r->slot,
 			.hidden = r->pool == QWEN_POOL_MEAN,
+			.logits = i >= n,
 		};
-	b->token[at + n - 1].logits = !r->pool && r->table.length == r->ids.n;
+	b->token[at + n - 1].logits = !r->pool && end == r->ids.n;
 	b->token[at + n - 1].hidden = r->pool;
 }
 
@@ -377,8 +399,33 @@ static void sample_next(struct qwen_batch *b, struct request *r,
 /* What of one request a pass has. */
 struct share {
 	struct request *r;
-	uint32_t last; /* its last token */
+	uint32_t last; /* its last token; proposals are behind it */
+	struct qwen_proposal p;
 };
+
+/* The next tokens, as far as they were proposed, and one. */
+static void take_tokens(struct qwen_batch *b, const struct share *s)
+{
+	struct request *r = s->r;
+	uint32_t right = 0;
+
+	for (;; right++) {
+		sample_next(b, r, qwen_logits(b->state, s->last + right));
+		if (r->gone || right == s->p.n ||
+		    r->ids.v[r->ids.n - 1] != s->p.id[right])
+			break;
+	}
+	if (!s->p.n)
+		return;
+	qwen_pages_truncate(b->pages, &r->table, (uint32_t)r->ids.n - 1);
+	b->counts.proposed += s->p.n;
+	b->counts.right += right;
+	r->rested = 0;
+	if (!right)
+		r->guesses /= 2;
+	else if (right == s->p.n && r->guesses < QWEN_PROPOSED)
+		r->guesses *= 2;
+}
 
 static bool run_few(struct qwen_batch *b, const struct share *s, uint32_t n,
 		    uint32_t tokens, struct err *e)
@@ -386,33 +433,72 @@ static bool run_few(struct qwen_batch *b, const struct share *s, uint32_t n,
 	if (!qwen_forward(b->state, b->token, tokens, e))
 		return false;
 	for (uint32_t i = 0; i < n; i++)
-		sample_next(b, s[i].r, qwen_logits(b->state, s[i].last));
+		take_tokens(b, &s[i]);
 	return true;
+}
+
+static bool is_written(const struct request *r)
+{
+	return r->slot != NO_SLOT && r->table.length >= r->n_prompt;
+}
+
+/* Proposals for each text that passes of few have room for. */
+static uint32_t share_room(const struct qwen_batch *b)
+{
+	uint32_t texts = 0;
+
+	for (size_t i = 0; i < b->all.n; i++)
+		texts += is_written(b->all.v[i]);
+	return texts && texts < FEW ? (FEW - texts) / texts : 0;
+}
+
+/* Only of blocks that nobody has to give back for it. */
+static bool propose_tokens(struct qwen_batch *b, struct request *r,
+			   uint32_t room, struct qwen_proposal *p,
+			   struct err *e)
+{
+	const uint32_t more =
+		r->n_prompt + r->most - (uint32_t)r->ids.n; /* to be said */
+	uint32_t k = b->shape.speculate;
+
+	*p = (struct qwen_proposal){ 0 };
+	if (k && !r->guesses && ++r->rested == REST)
+		r->guesses = 1;
+	k = k < r->guesses ? k : r->guesses;
+	k = k < room ? k : room;
+	k = k < more ? k : more - 1;
+	return !k || qwen_pages_left(b->pages) < 3 ||
+	       b->lookup->propose(b->lookup, &r->ids, k, p, e);
 }
 
 /* Texts whose prompt is done: one more token, or those to compute again. */
 static bool write_texts(struct qwen_batch *b, uint32_t *spent, struct err *e)
 {
+	const uint32_t room = share_room(b);
 	struct share s[FEW];
+	struct qwen_proposal p;
 	uint32_t n = 0, tokens = 0;
 
 	for (size_t i = 0; i < b->all.n; i++) {
 		struct request *r = b->all.v[i];
-		if (r->slot == NO_SLOT || r->table.length < r->n_prompt)
+		if (!is_written(r))
 			continue;
 		uint32_t left = (uint32_t)r->ids.n - r->table.length;
 		uint32_t some = left < FEW ? left : FEW;
-		if (tokens + some > FEW) {
+		if (!propose_tokens(b, r, left == 1 ? room : 0, &p, e))
+			return false;
+		if (tokens + some + p.n > FEW) {
 			if (!run_few(b, s, n, tokens, e))
 				return false;
 			n = tokens = 0;
 		}
-		if (!make_room(b, r, some))
+		if (!make_room(b, r, some + p.n))
 			continue;
-		put_tokens(b, r, tokens, some);
+		put_tokens(b, r, tokens, some, &p);
 		tokens += some;
 		*spent += some;
-		s[n++] = (struct share){ r, tokens - 1 };
+		s[n++] = (struct share){ r, tokens - 1, p };
+		tokens += p.n;
 	}
 	return !n || run_few(b, s, n, tokens, e);
 }
@@ -446,9 +532,11 @@ static bool read_piece(struct qwen_batch *b, struct request *r, uint32_t *spent,
 	const uint32_t left = r->n_prompt - r->table.length;
 	const uint32_t n = left < b->shape.chunk ? left : b->shape.chunk;
 
+	const struct qwen_proposal none = { 0 };
+
 	if (!make_room(b, r, n))
 		return true;
-	put_tokens(b, r, 0, n);
+	put_tokens(b, r, 0, n, &none);
 	*spent += n;
 	b->counts.prompt_tokens += n;
 	if (!qwen_forward(b->state, b->token, n, e))

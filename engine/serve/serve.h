@@ -9,8 +9,7 @@
 #define T0_ENGINE_SERVE_H
 
 #include "engine/grammar/grammar.h"
-#include "engine/state/state.h"
-#include "engine/text/text.h"
+#include "engine/speculate/speculate.h"
 
 /* ----------------------------------------------------------- pages.c ---- */
 
@@ -91,6 +90,11 @@ void qwen_pages_drop(struct qwen_pages *p, struct qwen_table *t);
  * there are; only whole pieces are shared.  So a text is what one sequence with
  * the same chunk gives (t0-qwen3 generate --chunk).
  *
+ * With `speculate`, what followed a text's last tokens where they stood before
+ * is proposed and verified (engine/speculate): tokens stay the same.  Proposals
+ * only fill passes of few that texts leave room in, and a text has more or fewer
+ * as they are right or wrong.
+ *
  * A request is admitted where blocks for its text are left: of the user who has
  * had the fewest tokens, the earliest.  Where blocks run out, the latest
  * request gives its own back and computes them again later; the earliest never
@@ -109,6 +113,7 @@ struct qwen_batch_shape {
 	uint32_t chunk;	    /* tokens of a piece of a prompt */
 	uint32_t budget;    /* tokens of a step; a piece more at most */
 	struct qwen_kinds cache;
+	uint32_t speculate; /* tokens of a text proposed at once, at most */
 };
 
 /* One vector of a text, instead of tokens that follow. */
@@ -160,6 +165,7 @@ struct qwen_batch_counts {
 	uint64_t steps, preempted;
 	uint64_t prompt_tokens, found_tokens; /* computed; found in the cache */
 	uint64_t tokens;		      /* sampled */
+	uint64_t proposed, right;
 };
 
 struct qwen_batch *qwen_batch_new(const struct qwen_model *m,

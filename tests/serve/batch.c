@@ -152,12 +152,13 @@ static bool hear_token(void *ctx, void *who, const struct qwen_news *news)
 }
 
 struct sum {
-	uint64_t preempted, found;
+	uint64_t preempted, found, proposed, right;
 };
 
 static bool run_schedule(uint64_t seed, struct sum *sum)
 {
-	int type = (int)draw_below(&seed, 4) ? 0 : 1, length = (int)draw_below(&seed, 3);
+	int type = (int)draw_below(&seed, 4) ? 0 : 1,
+	    length = (int)draw_below(&seed, 3);
 	const struct qwen_batch_shape shape = {
 		.sequences = 1 + draw_below(&seed, 12),
 		.positions = MOST,
@@ -165,6 +166,9 @@ static bool run_schedule(uint64_t seed, struct sum *sum)
 		.chunk = chunks[length],
 		.budget = draw_below(&seed, 60),
 		.cache = qwen_both(caches[type]),
+		.speculate = model.backend->few == 1 ?
+				     0 :
+				     draw_below(&seed, QWEN_PROPOSED + 1),
 	};
 	struct asked a[REQUESTS] = { 0 };
 	struct qwen_batch_counts c;
@@ -189,7 +193,9 @@ static bool run_schedule(uint64_t seed, struct sum *sum)
 			}
 			a[n].want = t->out[type][length];
 			a[n].want_n = t->n_out[type][length];
-			a[n].leave = draw_below(&seed, 5) ? 0 : 1 + draw_below(&seed, 9);
+			a[n].leave = draw_below(&seed, 5) ?
+					     0 :
+					     1 + draw_below(&seed, 9);
 			good = good && qwen_batch_add(b, &ask, &e);
 			n++;
 		}
@@ -209,6 +215,8 @@ static bool run_schedule(uint64_t seed, struct sum *sum)
 		     c.blocks_left, shape.blocks);
 	sum->preempted += c.preempted;
 	sum->found += c.found_tokens;
+	sum->proposed += c.proposed;
+	sum->right += c.right;
 	good = good && c.blocks_left == shape.blocks;
 	qwen_batch_free(b);
 	return good;
@@ -216,7 +224,16 @@ static bool run_schedule(uint64_t seed, struct sum *sum)
 
 static void test_refuses(void)
 {
-	const struct qwen_batch_shape shape = { 2, 64, 5, 16, 16, qwen_both(QWEN_W_F32) };
+	const struct qwen_batch_shape guesses = { .sequences = 2,
+						  .positions = 64,
+						  .blocks = 5,
+						  .chunk = 16,
+						  .budget = 16,
+						  .speculate =
+							  QWEN_PROPOSED + 1 };
+	const struct qwen_batch_shape shape = {
+		2, 64, 5, 16, 16, qwen_both(QWEN_W_F32), 0
+	};
 	const uint32_t ids[70] = { 0 }, high = model.config.vocab;
 	struct err e = { 0 };
 	struct qwen_batch *b = qwen_batch_new(&model, &shape, &e);
@@ -227,6 +244,9 @@ static void test_refuses(void)
 		.how = { .top_p = 1, .repetition_penalty = 1 },
 	};
 
+	ok(!qwen_batch_new(&model, &guesses, &e) && e.code == ERR_USAGE,
+	   "more proposals than a pass takes are refused");
+	e = (struct err){ 0 };
 	ok(!qwen_batch_add(b, &ask, &e) && e.code == ERR_USAGE,
 	   "a text longer than the context is refused");
 	ask.n = 0;
@@ -248,8 +268,8 @@ static void test_backend(const char *dir, const struct qwen_load *load,
 	struct sum sum = { 0 };
 	uint64_t good = 0;
 
-	if (!ok(qwen_model_load(&model, dir, load, threads, &e), "a model on %s",
-		load->backend->name)) {
+	if (!ok(qwen_model_load(&model, dir, load, threads, &e),
+		"a model on %s", load->backend->name)) {
 		diag("%s", e.msg);
 		return;
 	}
@@ -261,6 +281,11 @@ static void test_backend(const char *dir, const struct qwen_load *load,
 	     (unsigned long long)sum.preempted, (unsigned long long)sum.found);
 	ok(sum.preempted > all / 10 && sum.found > all,
 	   "some lost their blocks, and some found their beginning");
+	diag("%llu of %llu proposals right", (unsigned long long)sum.right,
+	     (unsigned long long)sum.proposed);
+	if (load->backend == &qwen_cpu)
+		ok(sum.right > all && sum.proposed > sum.right + all,
+		   "some proposals were right, some wrong");
 	test_refuses();
 	qwen_model_close(&model);
 }

@@ -99,6 +99,34 @@ is "$(status "$url/v1/models" -H 'Authorization: Bearer secret')" 200 'with it o
 kill -INT "$server"
 wait "$server"
 
+# ---- proposals ----
+exits 2 'a draft for many texts' "$q" serve -m "$m" --port 0 --speculate draft
+has "$tmp/err" 'serve --speculate draft: wanted lookup' 'is refused'
+again='{"prompt":"a b a b a b a b","max_tokens":60,"temperature":0}'
+start
+complete "$again" | text >"$tmp/plain"
+kill -INT "$server"
+wait "$server"
+start --speculate lookup
+set --
+for i in 1 2 3 4; do
+	complete "$ask" | text >"$tmp/guessed.$i" &
+	set -- "$@" $!
+	complete "$again" | text >"$tmp/again.$i" &
+	set -- "$@" $!
+done
+wait "$@"
+same=0
+for i in 1 2 3 4; do
+	cmp -s "$tmp/guessed.$i" "$tmp/alone" && same=$((same + 1))
+	cmp -s "$tmp/again.$i" "$tmp/plain" && same=$((same + 1))
+done
+is "$same" 8 'texts with proposals are those without'
+get "$url/metrics" >"$tmp/metrics"
+ok 'some were made' grep -q '^t0_proposed_tokens_total [1-9]' "$tmp/metrics"
+kill -INT "$server"
+wait "$server"
+
 # ---- the gfx1100 in software ----
 start --backend gpu --device soft -w f32 --context 256 --sequences 2
 for p in 'The program' 'It is'; do

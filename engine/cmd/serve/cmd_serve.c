@@ -10,6 +10,7 @@
 #include <time.h>
 
 #include "base/vec.h"
+#include "engine/cmd/cmd_speculate.h"
 #include "engine/cmd/serve/cmd_serve.h"
 
 bool serve_submit(struct server *s, struct job *j)
@@ -355,7 +356,8 @@ static bool batch_open(struct server *s, struct err *e)
 	shape.blocks = c->blocks ? (uint32_t)c->blocks :
 				   shape.sequences *
 					   (shape.positions / QWEN_BLOCK + 2);
-	if (c->cache && !qwen_kinds_parse(c->cache, &shape.cache, e))
+	if ((c->cache && !qwen_kinds_parse(c->cache, &shape.cache, e)) ||
+	    !qwen_guess_lookup(c, &shape.speculate, e))
 		return false;
 	s->batch = qwen_batch_new(&s->session.model, &shape, e);
 	if (s->batch)
