@@ -170,9 +170,11 @@ static bool take_choice(struct texts *t, json_t *one)
 	in = in ? in : json_object_get(one, "delta");
 	text = in ? json_object_get(in, "content") :
 		    json_object_get(one, "text");
-	if (i < 0 || i >= MOST_TEXTS || !json_is_string(text) || *t->finish[i])
+	if (i < 0 || i >= MOST_TEXTS || (text && !json_is_string(text)) ||
+	    *t->finish[i])
 		return false;
-	buf_adds(&t->text[i], json_string_value(text));
+	if (text) /* the last event of a chat only says how it ended */
+		buf_adds(&t->text[i], json_string_value(text));
 	if (json_is_string(finish))
 		snprintf(t->finish[i], sizeof(t->finish[i]), "%s",
 			 json_string_value(finish));
