@@ -277,9 +277,16 @@ static bool compare_models(const struct qwen_cmd *c, const char *out,
 
 static bool mixed_check(const struct qwen_cmd *c, struct err *e)
 {
+	const char *to = c->cmd.argv[1];
+	const size_t n = strlen(to);
+
 	if (c->to)
 		return err_set(e, ERR_USAGE, "--bits with --to %s: types are "
 			       "chosen of each matrix", c->to);
+	/* Before the work, not after it. */
+	if (n < 6 || strcmp(to + n - 5, ".gguf") != 0)
+		return err_set(e, ERR_USAGE, "--bits into %s: wanted a GGUF "
+			       "file, INTO ending in .gguf", to);
 	return c->calibrate ||
 	       err_set(e, ERR_USAGE, "--bits without --calibrate: wanted a "
 		       "text to choose types by");
