@@ -411,8 +411,8 @@ static const struct cli_opt options[] = {
 	{ "grace", 0, CLI_U64, &c.grace, "N",
 	  "seconds after a signal for what was begun (30)" },
 	{ "pooling", 0, CLI_STR, &c.pooling, "HOW",
-	  "a text's embedding is its last token's vector: last (default), or "
-	  "all tokens' mean" },
+	  "a text's embedding: its last token's vector, last (default), that of "
+	  QWEN_SEARCH_END " behind it, end, or all tokens' mean" },
 	CLI_OF("check"),
 	{ "limits", 0, CLI_STR, &c.limits, "FILE",
 	  "lines \"name value\" that replace its limits" },

@@ -137,7 +137,7 @@ refuses 'a forecast of blocks' 'no kernels for it' forecast --shape tiny \
 refuses 'quantize to blocks' 'int8 or int4' quantize --to q4_k "$m" "$tmp/x"
 refuses 'quantize of a file' 't0-qwen3 convert' quantize -q --to int8 \
 	"$tmp/a.gguf" "$tmp/x"
-refuses 'a cache of blocks' 'a cache of q4_0' generate -m "$m" --ids 1 \
+refuses 'a cache of blocks' 'type "q4_0" of a cache' generate -m "$m" --ids 1 \
 	--cache q4_0
 refuses 'rows that are no blocks' 'q6_k needs a multiple of 256' info -m "$m" \
 	-w q6_k

@@ -109,7 +109,7 @@ test_that 'and no faster than memory' \
 is "$(field eight decode '(all)' 3)" "$(field far 'decode 1 ' '(all)' 3)" \
 	'in as many packets'
 exits 2 'a cache of int4' "$q" forecast --shape tiny --cache int4
-has "$tmp/err" 'f32, f16 and bf16, and int8' 'is refused with what there is'
+has "$tmp/err" 'f32, f16, bf16 and f8, and int8' 'is refused with what there is'
 test_that 'a batch shares the weights' \
 	"$(field far 'decode 8 ' '(all)' 7) > $(field far 'decode 1 ' '(all)' 7)"
 

@@ -43,7 +43,7 @@ static double distance_to(json_t *got, const uint32_t *ids, int n, bool mean)
 }
 
 /* Texts of several lengths, longer than a piece, at once. */
-static void test_texts(bool mean, const char *name)
+static void test_texts(bool mean, bool end, const char *name)
 {
 	static const char *const text[] = {
 		"a", "The program",
@@ -66,6 +66,9 @@ static void test_texts(bool mean, const char *name)
 		char at[32];
 		snprintf(at, sizeof(at), "data.%zu.embedding", i);
 		qwen_encode(x, text[i], strlen(text[i]), 0, &ids, &e);
+		if (end)
+			qwen_ids_add(&ids, (uint32_t)qwen_token_find(
+						   tok, "<|endoftext|>"));
 		most = fmax(most, distance_to(get_at(got, at), ids.v,
 					      (int)ids.n, mean));
 		all += ids.n;
@@ -186,8 +189,9 @@ int main(void)
 		  NULL },
 		{ "--cache", "f32", "--pooling", "mean", "--backend", "gpu",
 		  "--device", "soft", "-w", "f32", "--context", "128" },
+		{ "--cache", "f32", "--pooling", "end", NULL },
 	};
-	static const char *const name[] = { "last", "mean", "gfx1100" };
+	static const char *const name[] = { "last", "mean", "gfx1100", "end" };
 	struct err e = { 0 };
 	char model[64];
 
@@ -200,8 +204,10 @@ int main(void)
 		memcpy(args, how[i], sizeof(how[i]));
 		if (!ok(server_start(&served, args), "%s: it starts", name[i]))
 			break;
-		test_texts(i > 0, name[i]);
-		test_ids(i > 0, name[i]);
+		test_texts(strcmp(name[i], "last") && strcmp(name[i], "end"),
+			   !strcmp(name[i], "end"), name[i]);
+		test_ids(strcmp(name[i], "last") && strcmp(name[i], "end"),
+			 name[i]);
 		if (i == 0) {
 			test_base64();
 			test_refused();

@@ -332,14 +332,23 @@ static bool options_check(const struct qwen_cmd *c, struct err *e)
 	return true;
 }
 
+/* Once the tokenizer is there. */
 static bool pooling_read(struct server *s, struct err *e)
 {
-	const bool last = !strcmp(s->c->pooling, "last");
+	const char *how = s->c->pooling;
+	const bool mean = !strcmp(how, "mean"), end = !strcmp(how, "end");
 
-	s->pool = last ? QWEN_POOL_LAST : QWEN_POOL_MEAN;
-	return last || !strcmp(s->c->pooling, "mean") ||
-	       err_set(e, ERR_USAGE, "--pooling %s; wanted last or mean",
-		       s->c->pooling);
+	s->pool = mean ? QWEN_POOL_MEAN : QWEN_POOL_LAST;
+	if (!mean && !end && strcmp(how, "last"))
+		return err_set(e, ERR_USAGE,
+			       "--pooling %s; wanted last, mean or end", how);
+	s->text_end = end ? qwen_token_find(s->session.tok, QWEN_SEARCH_END) :
+			    -1;
+	return !end ||
+	       (s->text_end >= 0 &&
+		s->text_end < s->session.model.config.vocab) ||
+	       err_set(e, ERR_INPUT,
+		       "--pooling end: the model has no token " QWEN_SEARCH_END);
 }
 
 static bool batch_open(struct server *s, struct err *e)
@@ -395,11 +404,12 @@ bool qwen_cmd_serve(struct cmd *r, struct err *e)
 			    .told = PTHREAD_COND_INITIALIZER };
 	bool good;
 
-	if (!options_check(s.c, e) || !pooling_read(&s, e) ||
+	if (!options_check(s.c, e) ||
 	    !qwen_session_open(&s.session, s.c, QWEN_WORDS, e))
 		return false;
 	s.lexicon = qwen_lexicon_new(s.session.tok);
-	good = key_read(&s, e) && batch_open(&s, e) && serve_run(&s, e);
+	good = pooling_read(&s, e) && key_read(&s, e) && batch_open(&s, e) &&
+	       serve_run(&s, e);
 	qwen_batch_free(s.batch);
 	qwen_lexicon_free(s.lexicon);
 	free(s.key);

@@ -82,6 +82,7 @@ struct server {
 	struct qwen_batch *batch;
 	char *key; /* NULL: anybody may */
 	enum qwen_pool pool;
+	int64_t text_end; /* token behind a text that is pooled, or -1 */
 	struct qwen_lexicon *lexicon;
 	pthread_mutex_t lock;
 	pthread_cond_t work, told; /* for the loop; for handlers */

@@ -255,9 +255,13 @@ static bool add_text(struct reader *r, const char *text, size_t len)
 {
 	struct qwen_encoder *x = qwen_encoder_new(r->j->s->session.tok);
 	struct qwen_ids *ids = vec_add(&r->j->prompts);
-	bool good = qwen_encode(x, text ? text : "", len, 0, ids, r->e) &&
-		    check_length(r, ids);
+	const int64_t end = r->j->kind == SERVE_EMBEDDING ? r->j->s->text_end :
+							    -1;
+	bool good = qwen_encode(x, text ? text : "", len, 0, ids, r->e);
 
+	if (end >= 0)
+		qwen_ids_add(ids, (uint32_t)end);
+	good = good && check_length(r, ids);
 	qwen_encoder_free(x);
 	return good;
 }
