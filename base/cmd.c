@@ -191,17 +191,6 @@ static void add_commands(const struct cmd_tool *tool, struct buf *out)
 	}
 }
 
-void cmd_near_try(struct cmd_near *n, const char *candidate)
-{
-	const size_t len = strlen(n->name);
-	const size_t distance = cli_distance(n->name, len, candidate);
-
-	if (distance >= (n->meant ? n->distance : cli_near(len)))
-		return;
-	n->meant = candidate;
-	n->distance = distance;
-}
-
 /* The command that `name` is mistyped of, or NULL. */
 static const char *near_command(const struct cmd_tool *tool, const char *name)
 {

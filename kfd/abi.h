@@ -289,7 +289,6 @@ struct kfd_ioc_get_tile_config {
 	uint32_t num_banks;
 	uint32_t num_ranks;
 };
-#define KFD_GFX1100_GB_ADDR_CONFIG 0x00000545u
 struct kfd_ioc_set_trap_handler {
 	uint64_t tba_addr;
 	uint64_t tma_addr;

@@ -90,6 +90,7 @@ struct kfd_topology {
 bool kfd_topology_read(struct kfd_driver *d, struct kfd_topology *t,
 		       struct err *e);
 void kfd_topology_fini(struct kfd_topology *t);
+#define KFD_SPEC_BYTES 128
 /* "gfx1100" into out[16]; "n/a" for 0. */
 void kfd_gfx_name(uint32_t gfx_target, char out[16]);
 /* "Radeon RX 7900 XTX" or "gfx1100 (device 0x1234)" into out[64]. */
@@ -100,7 +101,8 @@ void kfd_pci_name(const struct kfd_node *n, char out[16]);
 /* ------------------------------------------------ device.c, select.c ---- */
 
 struct kfd_info {
-	char spec[32];	    /* "soft", "soft*2:1" or "kfd:0": opens it again */
+	char spec[KFD_SPEC_BYTES]; /* "soft", "soft*2:1", "kfd:0": opens it
+				      again */
 	char why[512];	    /* which it is, and why in a word; print it */
 	const char *driver; /* "kfd" or "soft" */
 	const char *origin; /* "hardware", "emulated" or "simulated" */
@@ -120,8 +122,9 @@ struct kfd_info {
 
 /*
  * Open a device.  spec:
- *	soft		the gfx1100 in software; also soft:gfx1100, by its chip
- *	soft*N		the first of a machine with N such cards, 1..8
+ *	soft[:CHIP]	a card in software, a gfx1100 or another chip
+ *	soft[:CHIP]*N	the first of a machine with N such cards, 1..8
+ *	soft:A,soft:B	one of several chips; each part may have its *N
  *	soft*N:M	number M of them, or as below :gfx1100 and :0x<hex>
  *	kfd		the first gfx11 GPU that can be used
  *	kfd:N		GPU number N of `t0-device list`
@@ -145,8 +148,8 @@ const char *kfd_spec(const char *device, const char *visible, char out[256]);
  */
 const char *kfd_spec_asked(const char *option, char out[256]);
 /* What --device says of itself. */
-#define KFD_DEVICE_HELP                                                 \
-	"soft, soft*N[:M] (N cards, the M-th), kfd or kfd:N (default: " \
+#define KFD_DEVICE_HELP \
+	"soft[:CHIP][*N][:M] (N cards, the M-th), kfd or kfd:N (default: " \
 	"$T0_DEVICE, else the first gfx11 GPU, else soft)"
 /*
  * The same on a driver of the caller's, which the device then owns (freed on
@@ -266,7 +269,7 @@ bool kfd_vram_lost(struct kfd_dev *dev, uint32_t *count, struct err *e);
 
 /* One device that could be opened, or why it cannot. */
 struct kfd_found {
-	char spec[32];
+	char spec[KFD_SPEC_BYTES];
 	const char *origin;
 	struct kfd_node node;
 	bool usable;
@@ -280,6 +283,8 @@ bool kfd_is_here(struct err *e);
  */
 bool kfd_list(const char *spec, struct kfd_found **found, int *n,
 	      struct err *e);
+/* To what kfd_list() found, a row for each chip in software but gfx1100. */
+bool kfd_list_chips(struct kfd_found **found, int *n, struct err *e);
 
 /* ---------------------------------------------------------- memory.c ---- */
 
@@ -652,12 +657,5 @@ struct kfd_drm {
 };
 /* false and *e when the render node answers no question at all. */
 bool kfd_drm_read(struct kfd_dev *dev, struct kfd_drm *out, struct err *e);
-
-/*
- * The board by what distinguishes boards, or NULL: several share a device id.
- * pci_rev or cu_count may be 0 = not known.
- */
-const char *kfd_drm_board(uint32_t device_id, uint32_t pci_rev,
-			  uint32_t cu_count);
 
 #endif

@@ -26,6 +26,7 @@ struct sched_options {
 	const struct cost_model *costs;
 	uint32_t max_vgprs; /* what a lane may have */
 	uint32_t waves;	    /* occupancy to aim at, 0: what the code allows */
+	const struct isa_chip *chip;
 };
 /*
  * List scheduling of each block, top down, by critical path (latencies and

@@ -315,14 +315,15 @@ static void schedule_block(struct scheduler *s, struct mir_block *b)
 
 /*
  * Vector registers come in granules; a wave more fits a SIMD at each of these
- * counts (gfx1100: 1536 registers in granules of 24, 16 waves).
+ * counts.  All wave slots are full with what is left of it at most.
  */
-static uint32_t occupancy_tier(uint32_t dwords, uint32_t max)
+static uint32_t occupancy_tier(const struct isa_chip *chip, uint32_t dwords,
+			       uint32_t max)
 {
-	uint32_t t = 96;
+	uint32_t t = chip->vgprs / isa_gen_info(chip->gen)->waves_per_simd;
 
 	while (t < dwords)
-		t += 24;
+		t += isa_chip_granule(chip);
 	return t < max ? t : max;
 }
 
@@ -331,7 +332,8 @@ static uint32_t limit_of(struct scheduler *s, const struct sched_options *o)
 	int32_t most = 0;
 
 	if (o->waves) {
-		uint32_t t = 1536 / o->waves / 24 * 24;
+		const uint32_t granule = isa_chip_granule(o->chip);
+		uint32_t t = o->chip->vgprs / o->waves / granule * granule;
 
 		return t < o->max_vgprs ? t : o->max_vgprs;
 	}
@@ -340,7 +342,7 @@ static uint32_t limit_of(struct scheduler *s, const struct sched_options *o)
 
 		most = p > most ? p : most;
 	}
-	return occupancy_tier((uint32_t)most + 8, o->max_vgprs);
+	return occupancy_tier(o->chip, (uint32_t)most + 8, o->max_vgprs);
 }
 
 void mir_schedule(struct mir_func *m, const struct sched_options *o)

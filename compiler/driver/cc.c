@@ -162,6 +162,7 @@ static bool select_insts(struct unit *u)
 static void schedule_insts(struct unit *u)
 {
 	struct sched_options s = { .costs = u->costs,
+				   .chip = isa_chip_find(u->o->chip),
 				   .max_vgprs = u->o->max_vgprs,
 				   .waves = u->o->waves };
 

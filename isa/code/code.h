@@ -190,14 +190,11 @@ void isa_use(const struct isa_target *t, const struct isa_inst *in,
  * Occupancy: how many waves of a kernel fit a SIMD at once, and what stops
  * more.
  *
- * A SIMD has 16 wave slots and a VGPR file that waves share in granules; a
- * compute unit (CU) has two SIMDs and 64 KiB of LDS, a workgroup processor
- * (WGP) two CUs.  A workgroup lives in one CU or, in WGP mode, in one WGP, and
- * takes its LDS in granules of 512 bytes and, if it has more than one wave,
- * one of 16 barriers per CU (RDNA3 ISA 3.5; LLVM's AMDGPU subtargets).
- *
- * gfx1100, 1101, 1151, 1200 and 1201 have 1536 VGPRs per SIMD in wave32 and
- * give them out in 24s, others 1024 in 16s; wave64 has half of each.
+ * A SIMD has wave slots and a VGPR file that waves share in granules; a
+ * compute unit (CU) has SIMDs, LDS and barriers, a workgroup processor (WGP)
+ * two CUs.  A workgroup lives in one CU or, in WGP mode, in one WGP, and takes
+ * its LDS in granules and, if it has more than one wave, a barrier (RDNA3 ISA
+ * 3.5).  How many there are of each says isa/tables/chips.def.
  */
 
 struct isa_resources {

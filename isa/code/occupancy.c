@@ -7,14 +7,7 @@
 #include "base/base.h"
 #include "isa/code/code.h"
 
-enum {
-	MAX_WAVES = 16, /* per SIMD */
-	LDS_GRANULE = 512,
-	LDS_BYTES = 65536,	 /* per CU */
-	LDS_GROUP_BYTES = 65536, /* one workgroup may have */
-	BARRIERS = 16,		 /* per CU */
-	MAX_VGPRS = 256,
-};
+#define MAX_VGPRS 256
 
 static int round_up(int v, int to)
 {
@@ -26,11 +19,10 @@ static int min_of(int a, int b)
 	return a < b ? a : b;
 }
 
-/* Waves per SIMD of `groups` workgroups, rounded up. */
-static int waves_per_simd(int groups, int waves_per_group, int simds)
+/* Waves per SIMD of `groups` workgroups, rounded up, and at most `slots`. */
+static int waves_per_simd(int groups, int waves_per_group, int simds, int slots)
 {
-	return min_of((groups * waves_per_group + simds - 1) / simds,
-		      MAX_WAVES);
+	return min_of((groups * waves_per_group + simds - 1) / simds, slots);
 }
 
 static void choose_limit(struct isa_occupancy *o)
@@ -51,35 +43,44 @@ static void choose_limit(struct isa_occupancy *o)
 	}
 }
 
-bool isa_occupancy(const char *chip, const struct isa_resources *r,
+bool isa_occupancy(const char *name, const struct isa_resources *r,
 		   struct isa_occupancy *o)
 {
-	int vgprs = isa_chip_vgprs(chip); /* 24 and 16 are their granules */
-	int cus = r->wgp_mode ? 2 : 1, simds = 2 * cus;
-	int share = r->wave == 64 ? 2 : 1;
-	int granule = vgprs / 64 / share;
-	int file = vgprs / share;
-	int waves, groups;
+	const struct isa_chip *chip = isa_chip_find(name);
+	const int cus = r->wgp_mode ? 2 : 1, share = r->wave == 64 ? 2 : 1;
 
 	memset(o, 0, sizeof(*o));
-	if (!vgprs || (r->wave != 32 && r->wave != 64) || r->vgprs < 0 ||
+	if (!chip || (r->wave != 32 && r->wave != 64) || r->vgprs < 0 ||
 	    r->vgprs > MAX_VGPRS || r->workgroup_size < 1 ||
-	    r->workgroup_size > 1024 || r->lds_bytes > LDS_GROUP_BYTES)
+	    r->workgroup_size > 1024)
 		return false;
-	waves = (r->workgroup_size + r->wave - 1) / r->wave;
-	o->by_slots = o->by_lds = o->by_workgroups = MAX_WAVES;
-	o->vgprs_allocated = round_up(r->vgprs ? r->vgprs : 1, granule);
-	o->by_vgprs = min_of(file / o->vgprs_allocated, MAX_WAVES);
+	const struct isa_gen_info *g = isa_gen_info(chip->gen);
+	const int slots = (int)g->waves_per_simd, lds = (int)g->lds_bytes;
+	const int simds = (int)g->simds_per_cu * cus;
+	const int barriers = cus * (int)g->barriers_per_cu;
+	const int waves = (r->workgroup_size + r->wave - 1) / r->wave;
+
+	/* A workgroup has as much LDS as a CU. */
+	if (r->lds_bytes > g->lds_bytes)
+		return false;
+	o->by_slots = o->by_lds = o->by_workgroups = slots;
+	o->vgprs_allocated = round_up(r->vgprs ? r->vgprs : 1,
+				      (int)isa_chip_granule(chip) / share);
+	o->by_vgprs =
+		min_of((int)chip->vgprs / share / o->vgprs_allocated, slots);
 	o->workgroups = o->by_vgprs * simds / waves;
-	o->lds_allocated_bytes = round_up(r->lds_bytes, LDS_GRANULE);
+	o->lds_allocated_bytes =
+		(uint32_t)round_up((int)r->lds_bytes, (int)g->lds_granule);
 	if (o->lds_allocated_bytes) {
-		groups = cus * LDS_BYTES / o->lds_allocated_bytes;
-		o->by_lds = waves_per_simd(groups, waves, simds);
+		const int groups = cus * lds / (int)o->lds_allocated_bytes;
+
+		o->by_lds = waves_per_simd(groups, waves, simds, slots);
 		o->workgroups = min_of(o->workgroups, groups);
 	}
 	if (waves > 1) {
-		o->by_workgroups = waves_per_simd(cus * BARRIERS, waves, simds);
-		o->workgroups = min_of(o->workgroups, cus * BARRIERS);
+		o->by_workgroups =
+			waves_per_simd(barriers, waves, simds, slots);
+		o->workgroups = min_of(o->workgroups, barriers);
 	}
 	choose_limit(o);
 	return true;

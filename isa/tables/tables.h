@@ -322,10 +322,73 @@ const char *isa_op_name(enum isa_gen gen, enum isa_op op);
 enum isa_op isa_op_find(const char *name);
 /* Is this one of the generations above? */
 bool isa_gen_known(enum isa_gen gen);
+/* ------------------------------------------------------------- chips ---- */
+
+/* What the chips of a generation have alike; sizes are in bytes or KiB. */
+struct isa_gen_info {
+	unsigned waves_per_simd, simds_per_cu; /* a WGP is two CUs */
+	unsigned lds_bytes, lds_granule;       /* of a CU */
+	unsigned barriers_per_cu;
+	/* Vector cache of a CU; scalar caches of a WGP; GL1 of an array. */
+	unsigned tcp_kib, sqc_inst_kib, sqc_data_kib, gl1_kib;
+	unsigned line_bytes; /* of the vector caches */
+	uint8_t gfx_ip[2];   /* the graphics block: major, minor */
+};
+const struct isa_gen_info *isa_gen_info(enum isa_gen gen);
+
+/* The kernel's AMDGPU_VRAM_TYPE_*. */
+enum isa_memory { ISA_GDDR6 = 9, ISA_DDR5 = 10, ISA_LPDDR5 = 12 };
+
+/*
+ * A row of chips.def.  What follows gfx_target is 0 for chips that have no
+ * device in software.
+ */
+struct isa_chip {
+	const char *name;
+	enum isa_gen gen;
+	unsigned vgprs;			  /* of a SIMD in wave32, per lane */
+	uint32_t gfx_target;		  /* as the kernel writes it: 110000 */
+	uint16_t device_id, subdevice_id; /* PCI, vendor 0x1002 */
+	uint8_t pci_rev, family, external_rev;
+	unsigned n_se, sa_per_se, cus_per_sa; /* engines, arrays */
+	unsigned n_rb, n_tcc; /* render backends, channels of L2 */
+	unsigned l2_kib, mall_kib;
+	uint32_t addr_config;		   /* GB_ADDR_CONFIG */
+	unsigned sclk_mhz[2], mclk_mhz[4]; /* lowest to highest level */
+	enum isa_memory vram_type;
+	unsigned vram_bits;
+	uint64_t vram_bytes, power_cap_uw, power_max_uw;
+	unsigned sdma_engines;
+	/* Versions of blocks: major, minor, revision. */
+	uint8_t gc_rev, sdma_ip[3], mp_ip[3], vcn_ip[3];
+	unsigned n_vcn; /* instances of it */
+};
+
+/* By name, "gfx1100", or by the kernel's number; NULL: it is not known. */
+const struct isa_chip *isa_chip_find(const char *name);
+const struct isa_chip *isa_chip_of_target(uint32_t gfx_target);
+/* The i-th row, NULL behind the last. */
+const struct isa_chip *isa_chip_at(size_t i);
 /* "gfx1100" -> ISA_GFX11; false for chips that no generation covers. */
 bool isa_chip_parse(const char *name, enum isa_gen *gen);
-/* VGPRs of a lane that a SIMD holds in wave32; 0 for other chips. */
-int isa_chip_vgprs(const char *name);
+/*
+ * VGPRs come in granules, here those of wave32; wave64 has half of the
+ * registers, in half of the granule.
+ */
+static inline unsigned isa_chip_granule(const struct isa_chip *c)
+{
+	return c->vgprs / 64;
+}
+static inline unsigned isa_chip_cus(const struct isa_chip *c)
+{
+	return c->n_se * c->sa_per_se * c->cus_per_sa;
+}
+/*
+ * The board that has this PCI device, or NULL.  CUs count more than a revision,
+ * which boards share at times; either may be 0, for not known.
+ */
+const char *isa_board_name(uint32_t device_id, uint32_t pci_rev,
+			   uint32_t cu_count);
 
 /*
  * The row at (format, opcode), ISA_OP_NONE if the slot is empty.  VOP3 opcodes

@@ -12,6 +12,7 @@
 
 #include "base/cmd.h"
 #include "kfd/kfd.h"
+#include "kfd/soft/soft.h"
 
 static struct {
 	struct cmd cmd;
@@ -69,6 +70,8 @@ static bool run_list(struct cmd *c, struct err *e)
 	int n;
 
 	bool ok = kfd_list(kfd_spec_asked(o.device, spec), &found, &n, e);
+	if (ok && !soft_spec_is(spec))
+		ok = kfd_list_chips(&found, &n, e);
 	table_init(&t, "#index,device,name,gfx,#CUs,#VRAM_GB,pci,origin,"
 		       "usable,why_not");
 	for (int i = 0; i < n; i++)

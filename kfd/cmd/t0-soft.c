@@ -24,13 +24,16 @@
 #define TIMED	"libt0-soft-timed.so"
 #define LOADER "soft-trap"
 
+#define NOT_SAID UINT64_MAX
+
 static struct {
 	struct cmd cmd;
 	uint64_t threads, minor, vram, cards;
-	const char *log, *costs;
+	const char *log, *costs, *device;
+	struct soft_options machine;
 	struct cli_list inject;
 	bool small_bar, trap;
-} o = { .minor = 14, .cards = 1 };
+} o = { .minor = 14, .cards = NOT_SAID };
 
 /* ---- the folder ---- */
 
@@ -65,11 +68,7 @@ static const char *temporary_folder(void)
 /* A private folder that holds what the cards show, or NULL and *e. */
 static char *make_tree(struct err *e)
 {
-	const struct soft_options options = {
-		.threads = 1, .kfd_minor = (uint32_t)o.minor,
-		.vram_bytes = o.vram, .small_bar = o.small_bar,
-		.cards = (unsigned)o.cards,
-	};
+	struct soft_options options = o.machine;
 	struct kfd_driver *d;
 	struct buf b = { 0 };
 	bool ok;
@@ -81,6 +80,10 @@ static char *make_tree(struct err *e)
 		buf_fini(&b);
 		return NULL;
 	}
+	options.threads = 1;
+	options.kfd_minor = (uint32_t)o.minor;
+	options.vram_bytes = o.vram;
+	options.small_bar = o.small_bar;
 	d = kfd_soft_new(&options, e);
 	ok = d && soft_sysfs_export(d, b.data, e);
 	if (d)
@@ -117,9 +120,13 @@ static bool find_part(const char *name, char out[4096], struct err *e)
 /* The options as our parts read them. */
 static void print_options(struct buf *b)
 {
-	buf_printf(b, "threads=%u,kfd_minor=%u,cards=%u,vram=%llu,small_bar=%d",
-		   (unsigned)o.threads, (unsigned)o.minor, (unsigned)o.cards,
+	buf_printf(b, "threads=%u,kfd_minor=%u,vram=%llu,small_bar=%d",
+		   (unsigned)o.threads, (unsigned)o.minor,
 		   (unsigned long long)o.vram, o.small_bar);
+	for (unsigned i = 0; i < o.machine.cards; i++)
+		buf_printf(b, ",chip=%s",
+			   o.machine.chip[i] ? o.machine.chip[i]->name :
+					       SOFT_CHIP);
 }
 
 /* A variable that our parts read, or none of that name. */
@@ -309,6 +316,35 @@ static bool mark_simulated(const char *root, struct err *e)
 	return ok;
 }
 
+/* Into o.machine: those of --device, or --cards of the usual chip. */
+static bool choose_cards(struct err *e)
+{
+	const char *rest = "";
+
+	if (o.device && o.cards != NOT_SAID)
+		return err_set(e, ERR_USAGE,
+			       "--device and --cards do not go "
+			       "together; wanted --device %s*%llu",
+			       o.device, (unsigned long long)o.cards);
+	if (o.cards != NOT_SAID && (!o.cards || o.cards > SOFT_CARDS_MAX))
+		return err_set(e, ERR_USAGE, "--cards %llu: wanted 1..%u",
+			       (unsigned long long)o.cards, SOFT_CARDS_MAX);
+	o.machine.cards = o.cards != NOT_SAID ? (unsigned)o.cards : 1;
+	if (!o.device)
+		return true;
+	if (!soft_spec_is(o.device))
+		return err_set(e, ERR_USAGE,
+			       "--device %s: wanted "
+			       "soft[:CHIP][*N]",
+			       o.device);
+	if (!soft_spec_parse(o.device, &o.machine, &rest, e))
+		return false;
+	return !*rest || err_set(e, ERR_USAGE,
+				 "--device %s: the program "
+				 "chooses among the cards; wanted no '%s'",
+				 o.device, rest);
+}
+
 /* What --costs names is understood, and lies where all processes find it. */
 static bool check_costs(struct err *e)
 {
@@ -353,9 +389,8 @@ static bool run_program(struct cmd *c, struct err *e)
 	if (o.minor > 19)
 		return err_set(e, ERR_USAGE, "--kfd-minor %llu: wanted 1..19",
 			       (unsigned long long)o.minor);
-	if (!o.cards || o.cards > SOFT_CARDS_MAX)
-		return err_set(e, ERR_USAGE, "--cards %llu: wanted 1..%u",
-			       (unsigned long long)o.cards, SOFT_CARDS_MAX);
+	if (!choose_cards(e))
+		return false;
 	if (is_static(path) && !o.trap)
 		cmd_remark(c, "warning: %s is linked statically: it will not "
 			   "see the device without --trap", path);
@@ -402,10 +437,13 @@ static const struct cli_opt options[] = {
 	{ "kfd-minor", 0, CLI_U64, &o.minor, "N",
 	  "speak KFD version 1.N, 1..19 (default 14; from 17 on the kernel "
 	  "refuses the queues of libhsakmt 5.2.3)" },
+	{ "device", 0, CLI_STR, &o.device, "SPEC",
+	  "the machine: soft[:CHIP][*N], or some of them with commas between "
+	  "(default soft: a gfx1100)" },
 	{ "cards", 'c', CLI_U64, &o.cards, "N",
 	  "cards in the machine, 1..8 (default 1)" },
 	{ "vram", 0, CLI_U64, &o.vram, "BYTES",
-	  "VRAM of each card (default 25753026560)" },
+	  "VRAM of each card (default: what its chip has)" },
 	{ "log", 0, CLI_STR, &o.log, "FILE",
 	  "append what the device refuses to FILE, not to standard error" },
 	{ "trap", 0, CLI_FLAG, &o.trap, NULL,

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "isa/tables/tables.h"
 #include "kfd/kfd.h"
 
 static const char *const roots[] = {
@@ -335,29 +336,17 @@ void kfd_gfx_name(uint32_t gfx_target, char out[16])
 		 gfx_target / 100 % 100, gfx_target % 100);
 }
 
-/* The chip alone does not tell the boards apart: CUs do. */
-static const struct board {
-	uint32_t device_id, cu_count;
-	const char *name;
-} boards[] = {
-	{ 0x744c, 96, "Radeon RX 7900 XTX" },
-	{ 0x744c, 84, "Radeon RX 7900 XT" },
-	{ 0x744c, 80, "Radeon RX 7900 GRE" },
-};
-
 void kfd_board_name(const struct kfd_node *n, char out[64])
 {
+	const char *board = isa_board_name(n->device_id, 0, n->cu_count);
 	char gfx[16];
 
-	for (size_t i = 0; i < ARRAY_SIZE(boards); i++) {
-		if (boards[i].device_id == n->device_id &&
-		    boards[i].cu_count == n->cu_count) {
-			snprintf(out, 64, "%s", boards[i].name);
-			return;
-		}
-	}
 	kfd_gfx_name(n->gfx_target, gfx);
-	snprintf(out, 64, "%s (device 0x%04x)", gfx, n->device_id & 0xffff);
+	if (board)
+		snprintf(out, 64, "%s", board);
+	else
+		snprintf(out, 64, "%s (device 0x%04x)", gfx,
+			 n->device_id & 0xffff);
 }
 
 void kfd_pci_name(const struct kfd_node *n, char out[16])

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <xf86drm.h>
 
+#include "isa/tables/tables.h"
 #include "kfd/runtime/runtime.h"
 
 #define INFO_REQUEST DRM_IOCTL_AMDGPU_INFO
@@ -215,37 +216,6 @@ bool kfd_sensors_read(struct kfd_dev *dev, struct kfd_sensors *s)
 
 /* ------------------------------------------------------------ identity -- */
 
-static const struct board {
-	uint32_t device_id, pci_rev, cu_count;
-	const char *name;
-} boards[] = {
-	{ 0x744c, 0xc8, 96, "Radeon RX 7900 XTX" },
-	{ 0x744c, 0xcc, 84, "Radeon RX 7900 XT" },
-	{ 0x744c, 0xce, 80, "Radeon RX 7900 GRE" },
-	{ 0x7448, 0x00, 96, "Radeon Pro W7900" },
-	{ 0x745e, 0x00, 70, "Radeon Pro W7800" },
-	{ 0x747e, 0xc8, 60, "Radeon RX 7800 XT" },
-	{ 0x747e, 0xff, 54, "Radeon RX 7700 XT" },
-	{ 0x7480, 0xcf, 32, "Radeon RX 7600" },
-};
-
-const char *kfd_drm_board(uint32_t device_id, uint32_t pci_rev,
-			  uint32_t cu_count)
-{
-	const char *by_rev = NULL;
-
-	/* CUs count more than a revision, which boards share at times. */
-	for (size_t i = 0; i < ARRAY_SIZE(boards); i++) {
-		if (boards[i].device_id != device_id)
-			continue;
-		if (cu_count && boards[i].cu_count == cu_count)
-			return boards[i].name;
-		if (pci_rev && boards[i].pci_rev == pci_rev)
-			by_rev = boards[i].name;
-	}
-	return cu_count ? NULL : by_rev;
-}
-
 /* On a card libdrm knows more names than we do. */
 static bool libdrm_name(struct kfd_dev *dev, struct kfd_drm *out)
 {
@@ -298,10 +268,10 @@ static void libdrm_nodes(struct kfd_dev *dev, struct kfd_drm *out)
 
 static void read_name(struct kfd_dev *dev, struct kfd_drm *out)
 {
-	const char *board = kfd_drm_board(
-		dev->info.node.device_id,
-		isnan(out->pci_rev) ? 0 : (uint32_t)out->pci_rev,
-		dev->info.node.cu_count);
+	const char *board =
+		isa_board_name(dev->info.node.device_id,
+			       isnan(out->pci_rev) ? 0 : (uint32_t)out->pci_rev,
+			       dev->info.node.cu_count);
 
 	out->name_source = "libdrm";
 	if (libdrm_name(dev, out))

@@ -25,7 +25,7 @@ static void probe_usable(struct kfd_driver *d, struct kfd_found *f)
 
 	if (f->node.hidden) {
 		err_set(&e, ERR_PERM, "hidden by the device cgroup");
-	} else if (!kfd_node_is_gfx11(&f->node)) {
+	} else if (!kfd_node_is_usable(&f->node)) {
 		err_set(&e, ERR_UNSUPPORTED, "not gfx11");
 	} else if (kfd_node_check(&f->node, &e) &&
 		   (fd = kfd_file_open(d, KFD_PATH, &e)) >= 0) {
@@ -77,8 +77,7 @@ bool kfd_list(const char *spec, struct kfd_found **found, int *n,
 	      struct err *e)
 {
 	struct kfd_driver *linux_kfd, *soft;
-	struct kfd_select sel = { .cards = 1 };
-	struct soft_options o = { 0 };
+	struct kfd_select sel = { 0 };
 
 	*found = NULL;
 	*n = 0;
@@ -87,11 +86,29 @@ bool kfd_list(const char *spec, struct kfd_found **found, int *n,
 	linux_kfd = kfd_linux_new();
 	list_driver(linux_kfd, found, n);
 	linux_kfd->free(linux_kfd);
-	o.cards = sel.cards;
-	soft = kfd_soft_new(&o, e);
+	soft = kfd_soft_new(&sel.machine, e);
 	if (!soft)
 		return err_wrap(e, "the gfx1100 in software");
 	list_driver(soft, found, n);
 	soft->free(soft);
+	return true;
+}
+
+bool kfd_list_chips(struct kfd_found **found, int *n, struct err *e)
+{
+	for (size_t i = 0; isa_chip_at(i); i++) {
+		const struct soft_options o = { .chip = { isa_chip_at(i) } };
+		struct kfd_driver *soft;
+
+		if (!soft_has_chip(isa_chip_at(i)) ||
+		    !strcmp(isa_chip_at(i)->name, SOFT_CHIP))
+			continue;
+		soft = kfd_soft_new(&o, e);
+		if (!soft)
+			return err_wrap(e, "the %s in software",
+					o.chip[0]->name);
+		list_driver(soft, found, n);
+		soft->free(soft);
+	}
 	return true;
 }

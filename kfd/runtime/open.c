@@ -66,33 +66,54 @@ bool kfd_node_check(const struct kfd_node *n, struct err *e)
 
 static void fill_info(struct kfd_info *info, const struct kfd_node *n)
 {
-	const bool big = n->gfx_target == 110000 || n->gfx_target == 110001 ||
-			 n->gfx_target == 110501;
+	const struct isa_chip *chip = isa_chip_of_target(n->gfx_target);
 
 	info->node = *n;
 	kfd_board_name(n, info->name);
 	kfd_gfx_name(n->gfx_target, info->gfx);
 	kfd_pci_name(n, info->pci);
-	/* kfd-abi 9: 1536 registers in steps of 24, or 1024 in steps of 16. */
-	info->vgprs_per_simd = big ? 1536 : 1024;
-	info->vgpr_granule = big ? 24 : 16;
+	/* As in all chips that are small, where this one is not known. */
+	info->vgprs_per_simd = chip ? chip->vgprs : 1024;
+	info->vgpr_granule = chip ? isa_chip_granule(chip) : 16;
 	info->tick_hz = KFD_GPU_CLOCK_HZ;
+}
+
+/* "soft:gfx1151*2" behind what is there. */
+static void add_cards(struct buf *spec, uint32_t gfx_target, int n)
+{
+	char gfx[16];
+
+	kfd_gfx_name(gfx_target, gfx);
+	buf_adds(spec, spec->len ? ",soft" : "soft");
+	if (n && strcmp(gfx, SOFT_CHIP))
+		buf_printf(spec, ":%s", gfx);
+	if (n > 1)
+		buf_printf(spec, "*%d", n);
 }
 
 /* "soft", "soft*2:1", or what else finds this GPU again. */
 void kfd_spec_name(const struct kfd_driver *d, const struct kfd_topology *t,
-		   int number, char out[32])
+		   int number, char out[KFD_SPEC_BYTES])
 {
-	int cards = 0;
+	struct buf spec = { 0 };
+	int cards = 0, same = 0;
+	uint32_t chip = 0;
 
 	for (int i = 0; i < t->n_nodes; i++)
-		cards += kfd_node_is_gfx11(&t->node[i]);
+		if (kfd_node_is_usable(&t->node[i])) {
+			if (cards && t->node[i].gfx_target != chip)
+				add_cards(&spec, chip, same), same = 0;
+			chip = t->node[i].gfx_target;
+			cards++, same++;
+		}
+	add_cards(&spec, chip, same);
 	if (strcmp(d->name, "soft"))
-		snprintf(out, 32, "%s:%d", d->name, number);
+		snprintf(out, KFD_SPEC_BYTES, "%s:%d", d->name, number);
 	else if (cards < 2)
-		snprintf(out, 32, "soft");
+		snprintf(out, KFD_SPEC_BYTES, "%s", spec.data);
 	else
-		snprintf(out, 32, "soft*%d:%d", cards, number);
+		snprintf(out, KFD_SPEC_BYTES, "%s:%d", spec.data, number);
+	buf_fini(&spec);
 }
 
 static bool open_render(struct kfd_dev *dev, const struct kfd_node *n,
@@ -365,9 +386,11 @@ bool kfd_open_peer(struct kfd_dev **out, struct kfd_dev *first,
 static bool open_soft(struct kfd_dev **dev, const struct kfd_select *sel,
 		      const char *why, struct err *e)
 {
-	const struct soft_options o = { .lds_faults = true,
-					.cards = sel->cards };
-	struct kfd_driver *d = kfd_soft_new(&o, e);
+	struct soft_options o = sel->machine;
+	struct kfd_driver *d;
+
+	o.lds_faults = true;
+	d = kfd_soft_new(&o, e);
 
 	if (!d)
 		return err_wrap(e, "the gfx1100 in software");

@@ -13,6 +13,7 @@
 #include "base/order.h"
 #include "kfd/abi.h"
 #include "kfd/kfd.h"
+#include "kfd/soft/soft.h"
 
 #define ALIGN_UP(v, a) (((v) + (a)-1) & ~((uint64_t)(a)-1))
 
@@ -199,7 +200,7 @@ bool kfd_dev_ioctl_err(struct kfd_dev *dev, unsigned long request,
 /* open.c */
 /* The spec of the topology's GPU of that number, on this driver. */
 void kfd_spec_name(const struct kfd_driver *d, const struct kfd_topology *t,
-		   int number, char out[32]);
+		   int number, char out[KFD_SPEC_BYTES]);
 /* Has the node all that sizes of queues are computed from? */
 bool kfd_node_check(const struct kfd_node *n, struct err *e);
 
@@ -214,7 +215,7 @@ bool kfd_dev_lose(struct kfd_dev *dev, const struct err *why,
 #define GPUS_MAX 64
 struct kfd_select { /* a parsed spec */
 	bool soft, any; /* any: nothing said, so soft will do, too */
-	unsigned cards; /* of the machine in software; 0 = 1 */
+	struct soft_options machine; /* in software: its cards */
 	enum {
 		SELECT_FIRST, /* the first gfx11 that can be used */
 		SELECT_NUMBER,
@@ -230,7 +231,7 @@ struct gpu {
 	const struct kfd_node *node;
 	int number; /* N of kfd:N without a filter */
 };
-bool kfd_node_is_gfx11(const struct kfd_node *n);
+bool kfd_node_is_usable(const struct kfd_node *n);
 bool kfd_select_parse(const char *spec, struct kfd_select *sel, struct err *e);
 /* Those that match, in the order in which to try them; out[GPUS_MAX]. */
 bool kfd_select_gpus(const struct kfd_select *sel, const struct kfd_topology *t,

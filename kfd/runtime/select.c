@@ -103,7 +103,7 @@ const char *kfd_spec_asked(const char *option, char out[256])
 }
 
 /* The part after "kfd". */
-bool kfd_node_is_gfx11(const struct kfd_node *n)
+bool kfd_node_is_usable(const struct kfd_node *n)
 {
 	return n->gpu_id && n->gfx_target / 10000 == 11;
 }
@@ -134,32 +134,32 @@ static bool parse_choice(const char *s, struct kfd_select *sel)
 
 bool kfd_select_parse(const char *spec, struct kfd_select *sel, struct err *e)
 {
-	struct soft_options o = { 0 };
 	const char *rest;
-	char kind[64];
+	char kind[256];
 
 	*sel = (struct kfd_select){ .by = SELECT_FIRST };
 	if (!spec)
 		spec = "";
 	const size_t len = strcspn(spec, "@");
-	snprintf(kind, sizeof(kind), "%.*s", (int)(len < 63 ? len : 63), spec);
+	snprintf(kind, sizeof(kind), "%.*s", (int)(len < 255 ? len : 255),
+		 spec);
 	snprintf(sel->visible, sizeof(sel->visible), "%s",
 		 spec[len] ? spec + len + 1 : "");
 	sel->any = !*kind;
 	sel->soft = soft_spec_is(kind);
 	rest = kind + strlen("kfd");
-	if (sel->soft && !soft_spec_parse(kind, &o, &rest, e))
+	if (sel->soft && !soft_spec_parse(kind, &sel->machine, &rest, e))
 		return false;
-	sel->cards = o.cards;
-	if (sel->any ||
-	    ((sel->soft || !strncmp(kind, "kfd", 3)) &&
-	     parse_choice(rest, sel)))
+	if (sel->any || ((sel->soft || !strncmp(kind, "kfd", 3)) &&
+			 parse_choice(rest, sel)))
 		return true;
 	return err_set(e, ERR_USAGE,
-		       "device \"%s\": wanted soft, kfd, or soft*N for N cards; "
+		       "device \"%s\": wanted soft, kfd, or "
+		       "soft[:CHIP][*N] for N cards of a chip; "
 		       "which of several: kfd:N, kfd:gfx1100 or "
 		       "kfd:0x<unique id>, also after soft*N (see t0-device "
-		       "list)", kind);
+		       "list)",
+		       kind);
 }
 
 static int gpus_of(const struct kfd_topology *t, struct gpu *out)
@@ -232,7 +232,7 @@ static bool is_selected(const struct kfd_select *sel, const struct gpu *g,
 		kfd_gfx_name(g->node->gfx_target, gfx);
 		return !strcmp(gfx, sel->gfx);
 	default:
-		return kfd_node_is_gfx11(g->node);
+		return kfd_node_is_usable(g->node);
 	}
 }
 
@@ -263,7 +263,7 @@ static bool set_none_error(const struct kfd_select *sel,
 
 	if (sel->soft)
 		snprintf(kind, sizeof(kind), "soft*%u",
-			 sel->cards ? sel->cards : 1);
+			 sel->machine.cards ? sel->machine.cards : 1);
 
 	for (int i = 0; i < t->n_nodes; i++)
 		hidden += t->node[i].hidden;
@@ -301,7 +301,7 @@ bool kfd_select_gpus(const struct kfd_select *sel, const struct kfd_topology *t,
 			out[(*n_out)++] = seen[i];
 	if (!*n_out)
 		return set_none_error(sel, t, all, n, e);
-	if (!kfd_node_is_gfx11(out[0].node)) {
+	if (!kfd_node_is_usable(out[0].node)) {
 		char gfx[16];
 
 		kfd_gfx_name(out[0].node->gfx_target, gfx);

@@ -24,24 +24,28 @@
 #include <stdint.h>
 
 #include "base/base.h"
+#include "isa/tables/tables.h"
 #include "kfd/driver.h"
 #include "kfd/soft/exec/exec.h" /* enum soft_fault_kind */
 
 #define SOFT_CARDS_MAX 8u
+#define SOFT_CHIP      "gfx1100" /* of cards that are not said to be others */
 
 /* All zero is the default device: what a 7900 XTX on Linux 6.12 shows. */
 struct soft_options {
-	unsigned threads;     /* that run workgroups; 0 = one per CPU */
-	uint32_t kfd_minor;   /* KFD 1.N, 1..19; 0 = 17 */
-	uint64_t vram_bytes;  /* of each card; 0 = 25753026560 */
+	unsigned threads;    /* that run workgroups; 0 = one per CPU */
+	uint32_t kfd_minor;  /* KFD 1.N, 1..19; 0 = 17 */
+	uint64_t vram_bytes; /* of each card; 0 = what its chip has */
 	/* A dispatch of which no workgroup ends for so long is a hang; on a
 	 * host that is busy with others it takes longer to say so. */
 	uint64_t deadline_ns; /* 0 = 10 s */
 	/* One thread, workgroups in order: the same run every time. */
 	bool deterministic;
 	unsigned cards; /* in the machine, 1..SOFT_CARDS_MAX; 0 = 1 */
-	bool small_bar;	      /* VRAM is not visible to the host */
-	int open_errno;	      /* of opening /dev/kfd; 0 = works */
+	/* What each of them is; NULL: a gfx1100. */
+	const struct isa_chip *chip[SOFT_CARDS_MAX];
+	bool small_bar; /* VRAM is not visible to the host */
+	int open_errno; /* of opening /dev/kfd; 0 = works */
 	/* Node 1 is the processor's own graphics, a gfx1036 that nothing can
 	 * be done with; the cards are nodes 2 and so on. */
 	bool igpu_first;
@@ -68,17 +72,19 @@ struct soft_options {
 /* As the topology tree and apertures say: the first card's, and card i's. */
 #define SOFT_GPU_ID 0xa37cu
 #define SOFT_GPU_ID_OF(i) (SOFT_GPU_ID + 0x2b5u * (i))
-#define SOFT_IGPU_ID 0x1036u
-#define SOFT_VRAM_BYTES 25753026560ull
+#define SOFT_IGPU_ID	  0x1036u
 
 /* Does a device's spec name the machine in software? */
 bool soft_spec_is(const char *spec);
 /*
- * "soft[:CHIP][*N]": its N cards (1) of a chip (gfx1100) into *o.  *rest is
- * what follows and chooses one of them, from a ':' on, or "".
+ * "soft[:CHIP][*N]", or some of them with commas between: N cards (1) of each
+ * chip (gfx1100) into *o.  *rest is what follows and chooses one of them, from
+ * a ':' on, or "".
  */
 bool soft_spec_parse(const char *spec, struct soft_options *o,
 		     const char **rest, struct err *e);
+/* Is there a device in software of this chip? */
+bool soft_has_chip(const struct isa_chip *chip);
 
 /*
  * The last fault, as exactly as the emulator knows it.  Fields that do not

@@ -19,9 +19,9 @@ struct discovery {
 	struct arena mem;
 	const char **oracle; /* [slots.n]; NULL = not asked */
 	struct probe_result *emulated; /* [slots.n]; NULL = not run */
-	char device[32]; /* spec that children open */
-	bool *stored;	 /* [slots.n] */
-	int *todo;	 /* slots to run, in this order */
+	char device[KFD_SPEC_BYTES];   /* spec that children open */
+	bool *stored;		       /* [slots.n] */
+	int *todo;		       /* slots to run, in this order */
 	int n_todo;
 	struct res_db *db;
 	int64_t run;

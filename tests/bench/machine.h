@@ -125,6 +125,7 @@ static void bench_machine_init(struct bench_machine *m, size_t x_bytes)
 {
 	memset(m, 0, sizeof(*m));
 	m->env.ctx = m;
+	m->env.gen = ISA_GFX11;
 	m->env.find = bench_find;
 	m->env.realtime = bench_clock;
 	m->v = bench_memory(256 * sizeof(*m->v));

@@ -183,6 +183,7 @@ static void machine_init(struct machine *m, struct code *code)
 {
 	m->code = code;
 	m->env.ctx = m;
+	m->env.gen = ISA_GFX11;
 	m->env.find = find;
 	m->v = must_align(256 * sizeof(*m->v));
 	m->x = must_align(STREAM_BYTES);

@@ -24,11 +24,26 @@ struct cc_dev {
 	uint64_t findings;
 };
 
+/* The chip of the tests: T0_TEST_CHIP, else gfx1100. */
+static inline const struct isa_chip *cc_chip(void)
+{
+	const char *name = getenv("T0_TEST_CHIP");
+
+	return isa_chip_find(name ? name : "gfx1100");
+}
+
+static inline void cc_test_options(struct cc_options *o)
+{
+	cc_options_init(o);
+	o->chip = cc_chip()->name;
+}
+
 static inline bool cc_dev_open(struct cc_dev *d, bool check, struct err *e)
 {
 	struct soft_watch_options w = { .check = check };
 	struct soft_options o = { .deterministic = true,
-				  .deadline_ns = CC_PATIENCE_NS };
+				  .deadline_ns = CC_PATIENCE_NS,
+				  .chip = { cc_chip() } };
 
 	memset(d, 0, sizeof(*d));
 	d->driver = kfd_soft_new(&o, e);
@@ -133,7 +148,7 @@ static inline bool cc_try(struct cc_dev *d, const struct ssa_func *f,
 	struct cc_object obj;
 	bool good;
 
-	cc_options_init(&standard);
+	cc_test_options(&standard);
 	if (!cc_compile(f, o ? o : &standard, &obj, e))
 		return false;
 	if (stats)

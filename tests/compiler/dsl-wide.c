@@ -24,7 +24,7 @@ static void both(struct ssa_func *f, const struct ssa_call *c, uint32_t groups,
 		struct err e = { 0 };
 		char how[40];
 
-		cc_options_init(&o);
+		cc_test_options(&o);
 		o.level = level;
 		snprintf(how, sizeof(how), "soft device, -O%d", level);
 		if (ok(cc_try(&dev, f, &o, c, groups, 1, NULL, &e), "%s %s",

@@ -12,7 +12,7 @@ static bool run(struct ssa_func *f, const struct ssa_call *c, uint32_t gx,
 {
 	struct cc_options o;
 
-	cc_options_init(&o);
+	cc_test_options(&o);
 	o.level = level;
 	if (f && cc_try(&dev, f, &o, c, gx, gy, NULL, e))
 		return true;

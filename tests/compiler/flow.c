@@ -320,7 +320,7 @@ static int mode_of(size_t kernel, bool wgp, bool cu)
 	struct co co;
 	int mode = -1;
 
-	cc_options_init(&o);
+	cc_test_options(&o);
 	o.wgp = wgp;
 	o.cu = cu;
 	if (cc_compile(f, &o, &obj, &e) &&
@@ -351,7 +351,7 @@ int main(void)
 
 	cc_dev_begin(&dev);
 	diag("seed %llu", (unsigned long long)seed);
-	cc_options_init(&o);
+	cc_test_options(&o);
 	for (size_t k = 0; k < ARRAY_SIZE(kernels); k++) {
 		for (o.level = 0; o.level <= 3; o.level++) {
 			char how[16];

@@ -371,7 +371,7 @@ static void test_op(const struct op_test *t, int level)
 	good = call_run(f, &c, N / 64, 1, NULL, &e);
 	c.arg[t->n_args] = (uint64_t)(uintptr_t)got;
 	c.range[t->n_args].base = got;
-	cc_options_init(&o);
+	cc_test_options(&o);
 	o.level = level;
 	good = good && cc_try(&dev, f, &o, &c, N / 64, 1, NULL, &e);
 	for (int k = 0; good && bad < 0 && k < N; k++)

@@ -65,7 +65,7 @@ static bool kernel_agrees(uint64_t seed)
 	good = gen_interpret(&g, &want, &e);
 	if (!good)
 		diag("seed %llu: %s", (unsigned long long)seed, e.msg);
-	cc_options_init(&o);
+	cc_test_options(&o);
 	for (o.level = 0; o.level <= 3 && good; o.level++) {
 		char how[16];
 

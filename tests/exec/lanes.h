@@ -52,7 +52,8 @@ static inline struct lanes *lanes_new(int wave_size)
 
 	memset(t, 0, sizeof(*t));
 	t->code = soft_code_cache_new();
-	t->env = (struct soft_env){ .ctx = t, .find = lanes_find };
+	t->env = (struct soft_env){ .gen = ISA_GFX11, .ctx = t,
+				      .find = lanes_find };
 	t->group = (struct soft_group){ .env = &t->env, .code = t->code,
 					.wave = &t->w, .n_waves = 1 };
 	t->w.group = &t->group;

@@ -67,6 +67,7 @@ static uint64_t no_time(void *ctx)
 static void connect(struct machine *m)
 {
 	m->env.ctx = m;
+	m->env.gen = ISA_GFX11;
 	m->env.find = find;
 	m->env.realtime = no_time;
 	m->group.env = &m->env;

@@ -86,7 +86,7 @@ static inline uint64_t fuzz_time(void *ctx)
 static inline void fuzz_connect(struct soft_fuzz *z)
 {
 	z->env = (struct soft_env){
-		.ctx = z, .find = fuzz_find, .realtime = fuzz_time,
+		.gen = ISA_GFX11, .ctx = z, .find = fuzz_find, .realtime = fuzz_time,
 		.shared_base = FUZZ_SHARED_VA,
 		.shared_limit = FUZZ_SHARED_VA + UINT32_MAX,
 		.private_base = FUZZ_PRIVATE_VA,

@@ -41,6 +41,7 @@ static inline bool no_memory(void *ctx, uint64_t va, struct soft_range *out)
 static inline void machine_init(struct machine *m, int wave_size)
 {
 	memset(m, 0, sizeof(*m));
+	m->env.gen = ISA_GFX11;
 	m->env.find = no_memory;
 	m->group.env = &m->env;
 	m->w.group = &m->group;

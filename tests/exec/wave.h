@@ -92,7 +92,7 @@ static inline void bench_init(struct bench *b, int wave_size, int n_waves)
 {
 	memset(b, 0, sizeof(*b));
 	b->env = (struct soft_env){
-		.ctx = b, .find = bench_find, .realtime = bench_realtime,
+		.gen = ISA_GFX11, .ctx = b, .find = bench_find, .realtime = bench_realtime,
 		.shared_base = BENCH_LDS_VA,
 		.shared_limit = BENCH_LDS_VA + UINT32_MAX,
 		.private_base = BENCH_SCRATCH_VA,

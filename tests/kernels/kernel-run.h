@@ -195,7 +195,7 @@ static inline bool lib_open_shape(struct lib *l, const char *name,
 	struct err e = { 0 };
 
 	*l = (struct lib){ .entry = kernel_find(name), .shape = *shape };
-	cc_options_init(&o);
+	cc_test_options(&o);
 	l->f = l->entry ? kernel_build(l->entry, &l->shape, &e) : NULL;
 	if (l->f && cc_compile(l->f, &o, &l->obj, &e))
 		return true;

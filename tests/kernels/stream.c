@@ -20,7 +20,7 @@ static bool opened(struct lib *l, const char *name, size_t kind,
 			   .shape = { .type = DSL_F32, .cache = cache,
 				      .weights = kinds[kind].type,
 				      .tokens = each } };
-	cc_options_init(&o);
+	cc_test_options(&o);
 	l->f = kernel_build(l->entry, &l->shape, &e);
 	if (ok(l->f && cc_compile(l->f, &o, &l->obj, &e), "%s of %s for %u "
 	       "compiles", name, kinds[kind].name, each))

@@ -42,7 +42,8 @@ static struct fake *machine(void)
 }
 
 /* Opens with this spec: CUs of the GPU taken, 0 = refused. */
-static unsigned cus(const char *spec, struct err *e, char out_spec[32])
+static unsigned cus(const char *spec, struct err *e,
+		    char out_spec[KFD_SPEC_BYTES])
 {
 	struct kfd_dev *dev;
 	unsigned n = 0;
@@ -50,7 +51,7 @@ static unsigned cus(const char *spec, struct err *e, char out_spec[32])
 	*e = (struct err){ 0 };
 	if (kfd_open_on(&dev, &machine()->drv, spec, "test", e)) {
 		n = kfd_info(dev)->node.cu_count;
-		snprintf(out_spec, 32, "%s", kfd_info(dev)->spec);
+		snprintf(out_spec, KFD_SPEC_BYTES, "%s", kfd_info(dev)->spec);
 	}
 	kfd_close(dev);
 	return n;
@@ -104,6 +105,12 @@ static void test_soft_specs(void)
 		{ "soft*3:gfx1100", 1, "soft*3:0" },
 		{ "soft*3@2,0", 3, "soft*3:2" },
 		{ "soft*3:1@2,0", 1, "soft*3:0" },
+		{ "soft:gfx1102", 1, "soft:gfx1102" },
+		{ "soft:gfx1102*2:1", 2, "soft:gfx1102*2:1" },
+		{ "soft,soft:gfx1103*2:2", 3, "soft,soft:gfx1103*2:2" },
+		{ "soft:gfx1101,soft:gfx1102:gfx1102", 2,
+		  "soft:gfx1101,soft:gfx1102:1" },
+		{ "soft,soft:1", 2, "soft*2:1" },
 	};
 	static const struct {
 		const char *spec;
@@ -114,9 +121,13 @@ static void test_soft_specs(void)
 		{ "soft*9", ERR_USAGE, "wanted the number of cards, 1..8" },
 		{ "soft*", ERR_USAGE, "wanted the number of cards, 1..8" },
 		{ "soft*2*2", ERR_USAGE, "wanted the number of cards, 1..8" },
-		{ "soft:gfx1201", ERR_USAGE, "there is no gfx1201 in software; "
-					     "there is gfx1100" },
+		{ "soft:gfx1201", ERR_USAGE,
+		  "there is no gfx1201 in software; "
+		  "there is gfx1100, gfx1101, " },
 		{ "soft:gfx110*2", ERR_USAGE, "there is no gfx110 in" },
+		{ "soft:gfx1105", ERR_USAGE, "did you mean gfx1100?" },
+		{ "soft*8,soft", ERR_USAGE, "9 cards; wanted 1 to 8" },
+		{ "soft,kfd", ERR_USAGE, "after the comma" },
 		{ "soft:", ERR_USAGE, "wanted soft, kfd" },
 		{ "softy", ERR_USAGE, "wanted soft, kfd" },
 		{ "soft:1", ERR_NODEV, "no GPU of that number among the 1" },
@@ -177,7 +188,7 @@ static void test_specs(void)
 		{ "kfd?", ERR_USAGE, "wanted soft, kfd" },
 		{ "kfd:0x", ERR_USAGE, "wanted soft, kfd" },
 	};
-	char spec[256], is[32];
+	char spec[256], is[KFD_SPEC_BYTES];
 	struct err e;
 
 	for (size_t i = 0; i < ARRAY_SIZE(good); i++) {

@@ -122,17 +122,17 @@ static void test_identity(struct kfd_dev *dev)
 
 static void test_boards(void)
 {
-	is_str(kfd_drm_board(0x744c, 0xc8, 96), "Radeon RX 7900 XTX",
+	is_str(isa_board_name(0x744c, 0xc8, 96), "Radeon RX 7900 XTX",
 	       "96 CUs are an XTX");
-	is_str(kfd_drm_board(0x744c, 0xcc, 84), "Radeon RX 7900 XT",
+	is_str(isa_board_name(0x744c, 0xcc, 84), "Radeon RX 7900 XT",
 	       "84 an XT");
-	is_str(kfd_drm_board(0x744c, 0xc8, 80), "Radeon RX 7900 GRE",
+	is_str(isa_board_name(0x744c, 0xc8, 80), "Radeon RX 7900 GRE",
 	       "CUs count more than the revision");
-	is_str(kfd_drm_board(0x744c, 0xce, 0), "Radeon RX 7900 GRE",
+	is_str(isa_board_name(0x744c, 0xce, 0), "Radeon RX 7900 GRE",
 	       "which counts when they are not known");
-	is_str(kfd_drm_board(0x744c, 0xc8, 17), NULL,
+	is_str(isa_board_name(0x744c, 0xc8, 17), NULL,
 	       "a board that nobody knows has no name");
-	is_str(kfd_drm_board(0x1234, 0, 96), NULL, "nor has another chip");
+	is_str(isa_board_name(0x1234, 0, 96), NULL, "nor has another chip");
 }
 
 static void nap_ms(long ms)

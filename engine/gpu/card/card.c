@@ -218,11 +218,15 @@ static const char *spec_for(const struct gpu_card_how *how, char *out,
 {
 	const char *spec = how->device ? how->device : "";
 	const size_t kind = strcspn(spec, "@");
-	const bool soft = kind == 4 && !strncmp(spec, "soft", 4);
+	/* Without a number of its own. */
+	const bool soft = !strncmp(spec, "soft", 4) &&
+			  (kind == 4 || !strncmp(spec + 4, ":gfx", 4)) &&
+			  strcspn(spec, "*,@") == kind;
 
 	if (how->cards < 2 || (kind && !soft) || (!kind && kfd_is_here(NULL)))
 		return how->device;
-	snprintf(out, size, "soft*%u%s", how->cards, spec + kind);
+	snprintf(out, size, "%.*s*%u%s", kind ? (int)kind : 4,
+		 kind ? spec : "soft", how->cards, spec + kind);
 	return out;
 }
 

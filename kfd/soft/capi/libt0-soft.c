@@ -490,6 +490,7 @@ EXPORT int t0_soft_run(const struct t0_soft_launch *l, struct t0_soft_fault *f)
 		snprintf(r.fault.text, sizeof(r.fault.text), "%s", why);
 	} else {
 		r.env = (struct soft_env){
+			.gen = ISA_GFX11,
 			.ctx = &r,
 			.find = find_range,
 			.realtime = read_realtime,

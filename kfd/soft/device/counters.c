@@ -13,9 +13,7 @@
 
 #include "kfd/soft/device/dev.h"
 
-#define WGPS (SOFT_CU_COUNT / 2)
-#define WGPS_PER_SE (WGPS / SOFT_SE_COUNT)
-#define SQ_COUNTERS 8u	/* each has two registers for its choice */
+#define SQ_COUNTERS  8u /* each has two registers for its choice */
 #define SQG_COUNTERS 8u
 
 /* Dword offsets; the names are those of AMD's register headers. */
@@ -43,8 +41,15 @@ struct soft_counters {
 	pthread_mutex_t lock; /* a leaf; guards what follows */
 	uint32_t state, ctrl, ctrl2, sqg_ctrl, sqg_ctrl2;
 	uint32_t select[2 * SQ_COUNTERS], sqg_select[SQG_COUNTERS];
-	uint64_t n[WGPS][SIZES][SOFT_COUNT_COUNT];
+	uint64_t (*n)[SIZES][SOFT_COUNT_COUNT]; /* of each WGP */
+	unsigned n_wgps;
+	char no_wgp[144]; /* why a place is refused */
 };
+
+static unsigned wgps_per_sa(const struct isa_chip *chip)
+{
+	return chip->cus_per_sa / 2;
+}
 
 /* --------------------------------------------------------------- events -- */
 
@@ -127,13 +132,22 @@ static uint64_t event_value(const struct soft_counters *k, uint32_t select,
 
 void soft_counters_init(struct soft_card *c)
 {
-	c->counters = xcalloc(1, sizeof(*c->counters));
-	pthread_mutex_init(&c->counters->lock, NULL);
+	const struct isa_chip *chip = c->chip;
+	struct soft_counters *k = c->counters = xcalloc(1, sizeof(*k));
+
+	k->n_wgps = isa_chip_cus(chip) / 2;
+	k->n = xcalloc(k->n_wgps, sizeof(*k->n));
+	snprintf(k->no_wgp, sizeof(k->no_wgp),
+		 "GRBM_GFX_INDEX names a WGP that is not there; accepted: "
+		 "SE 0..%u, SA 0..%u, INSTANCE 4 * (0..%u)",
+		 chip->n_se - 1, chip->sa_per_se - 1, wgps_per_sa(chip) - 1);
+	pthread_mutex_init(&k->lock, NULL);
 }
 
 void soft_counters_fini(struct soft_card *c)
 {
 	pthread_mutex_destroy(&c->counters->lock);
+	free(c->counters->n);
 	free(c->counters);
 }
 
@@ -151,19 +165,19 @@ bool soft_counters_on(struct soft_card *c, bool enabled)
 }
 
 /* Where HW_ID1 says that a wave is. */
-static unsigned wgp_of(uint32_t hw_id1)
+static unsigned wgp_of(const struct isa_chip *chip, uint32_t hw_id1)
 {
 	const unsigned wgp = hw_id1 >> 10 & 0xf, sa = hw_id1 >> 16 & 1,
 		       se = hw_id1 >> 18 & 7;
 
-	return (se * 2 + sa) * (WGPS_PER_SE / 2) + wgp;
+	return (se * chip->sa_per_se + sa) * wgps_per_sa(chip) + wgp;
 }
 
 void soft_counters_add(struct soft_card *c, const struct soft_run *r)
 {
 	struct soft_counters *k = c->counters;
 	const struct soft_wave *w = r->g.wave;
-	uint64_t *n = k->n[wgp_of(w->hw_id1)][w->wave_size == 64];
+	uint64_t *n = k->n[wgp_of(c->chip, w->hw_id1)][w->wave_size == 64];
 
 	pthread_mutex_lock(&k->lock);
 	for (int i = 0; i < SOFT_COUNT_COUNT; i++)
@@ -234,7 +248,7 @@ const char *soft_counters_write(struct soft_card *c, uint32_t at,
 	pthread_mutex_lock(&k->lock);
 	*setting = value;
 	if (at == CP_PERFMON_CNTL && value == STATE_RESET)
-		memset(k->n, 0, sizeof(k->n));
+		memset(k->n, 0, k->n_wgps * sizeof(*k->n));
 	pthread_mutex_unlock(&k->lock);
 	return NULL;
 }
@@ -254,13 +268,15 @@ static struct place place_of(uint32_t grbm_index)
 }
 
 /* A shader engine's sum. */
-static uint64_t engine_value(const struct soft_counters *k, uint32_t select,
+static uint64_t engine_value(const struct soft_card *c, uint32_t select,
 			     unsigned se)
 {
+	const struct soft_counters *k = c->counters;
+	const unsigned each = k->n_wgps / c->chip->n_se;
 	uint64_t sum = 0;
 
-	for (unsigned i = 0; i < WGPS_PER_SE; i++)
-		sum += event_value(k, select, se * WGPS_PER_SE + i);
+	for (unsigned i = 0; i < each; i++)
+		sum += event_value(k, select, se * each + i);
 	return sum;
 }
 
@@ -274,17 +290,19 @@ const char *soft_counters_read(struct soft_card *c, uint32_t at,
 					     (at - SQG_PERFCOUNTER0_LO) / 2;
 	uint64_t v;
 
-	if (x.se >= SOFT_SE_COUNT || x.sa > 1 || x.wgp >= WGPS_PER_SE / 2)
-		return "GRBM_GFX_INDEX names a WGP that is not there; "
-		       "accepted: SE 0..5, SA 0..1, INSTANCE 4 * (0..3)";
+	const struct isa_chip *chip = c->chip;
+	const unsigned per_sa = wgps_per_sa(chip);
+	if (x.se >= chip->n_se || x.sa >= chip->sa_per_se || x.wgp >= per_sa)
+		return k->no_wgp;
 	pthread_mutex_lock(&k->lock);
 	if (setting)
 		v = *setting;
 	else if (is_sq_value(at))
 		v = event_value(k, k->select[2 * i],
-				(x.se * 2 + x.sa) * (WGPS_PER_SE / 2) + x.wgp);
+				(x.se * chip->sa_per_se + x.sa) * per_sa +
+					x.wgp);
 	else
-		v = engine_value(k, k->sqg_select[i], x.se);
+		v = engine_value(c, k->sqg_select[i], x.se);
 	pthread_mutex_unlock(&k->lock);
 	/* The odd registers of engines are the high halves. */
 	*value = (uint32_t)(is_sqg_value(at) && at % 2 ? v >> 32 : v);

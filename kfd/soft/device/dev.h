@@ -27,34 +27,22 @@
 #include "kfd/soft/exec/exec.h"
 #include "kfd/soft/soft.h"
 
-#define SOFT_CU_COUNT 96u
-#define SOFT_SE_COUNT 6u
 #define SOFT_WAVES_PER_CU 32u
-#define SOFT_SDMA_ENGINES 2u
-#define SOFT_GFX_TARGET 110000u
-#define SOFT_SCLK_MIN_MHZ 500u
-#define SOFT_SCLK_MAX_MHZ 2371u
-#define SOFT_MCLK_MIN_MHZ 96u
-#define SOFT_MCLK_MAX_MHZ 1249u
-#define SOFT_POWER_CAP_UW 355000000ull
-#define SOFT_RENDER_MINOR 128u /* of the first card */
-#define SOFT_PCI_BUS(i) (0x10u * (i) + 3) /* of card i */
-#define SOFT_PCI_REV 0xc8 /* of an XTX */
-#define SOFT_PCI_SUBVENDOR 0x1002u
-#define SOFT_PCI_SUBDEVICE 0x0e3bu
-#define SOFT_UNIQUE_ID 0x7430736f66743030ull /* "t0soft00", and so on */
-#define SOFT_GPUVM_BASE 0x1000000ull
-#define SOFT_GPUVM_LIMIT 0x7fffffffffffull
-#define SOFT_LDS_BASE 0x0001000000000000ull
+#define SOFT_RENDER_MINOR 128u		    /* of the first card */
+#define SOFT_PCI_BUS(i)	  (0x10u * (i) + 3) /* of card i */
+#define SOFT_PCI_VENDOR	  0x1002u
+#define SOFT_UNIQUE_ID	  0x7430736f66743030ull /* "t0soft00", and so on */
+#define SOFT_GPUVM_BASE	  0x1000000ull
+#define SOFT_GPUVM_LIMIT  0x7fffffffffffull
+#define SOFT_LDS_BASE	  0x0001000000000000ull
 #define SOFT_SCRATCH_BASE 0x0002000000000000ull
-#define SOFT_USER_LIMIT 0x800000000000ull /* 47-bit user space */
-#define SOFT_QUEUES_MAX 1024u
-#define SOFT_LDS_MAX_BYTES 65536u
-#define SOFT_GROUP_MAX 1024u /* work-items */
-#define SOFT_MAP_GATES 32
-#define SOFT_HOOKS_MAX 4u
-#define SOFT_BACK_MAX 64
-#define SOFT_SAID 64
+#define SOFT_USER_LIMIT	  0x800000000000ull /* 47-bit user space */
+#define SOFT_QUEUES_MAX	  1024u
+#define SOFT_GROUP_MAX	  1024u /* work-items */
+#define SOFT_MAP_GATES	  32
+#define SOFT_HOOKS_MAX	  4u
+#define SOFT_BACK_MAX	  64
+#define SOFT_SAID	  64
 
 /* Which node a handle was opened on. */
 enum soft_node { SOFT_NODE_KFD, SOFT_NODE_RENDER, SOFT_NODE_CARD };
@@ -240,9 +228,10 @@ struct soft_dispatch;
 struct soft_card {
 	struct soft_dev *dev;
 	unsigned index; /* in soft_dev.card */
+	const struct isa_chip *chip;
 	uint32_t gpu_id;
 	uint64_t vm_file; /* id of the render file, 0 = VM not acquired */
-	uint64_t vram_used;
+	uint64_t vram_bytes, vram_used;
 	uint64_t doorbell_off, mmio_off; /* in the memory file */
 	uint64_t *doorbell;		 /* [1024], the card's view */
 	uint32_t *mmio;
@@ -343,10 +332,13 @@ int soft_sysfs_list(struct soft_dev *d, const char *path, struct buf *out);
 /* ------------------------------------------------------- discovery.c ---- */
 
 /* Of a path below ip_discovery, "" or with a slash first: 0 or -errno. */
-int soft_discovery_read(const char *path, struct buf *out);
-int soft_discovery_list(const char *path, struct buf *out);
+int soft_discovery_read(const struct isa_chip *chip, const char *path,
+			struct buf *out);
+int soft_discovery_list(const struct isa_chip *chip, const char *path,
+			struct buf *out);
 /* Is it the name of a block?  Then a link to the folder *hw_id beside it. */
-bool soft_discovery_link(const char *path, unsigned *hw_id);
+bool soft_discovery_link(const struct isa_chip *chip, const char *path,
+			 unsigned *hw_id);
 
 /* -------------------------------------------------------------- drm/ ---- */
 
@@ -364,12 +356,17 @@ void soft_drm_close(struct soft_dev *d, const struct soft_file *f);
 /* ---------------------------------------------------------- memory.c ---- */
 
 /* VRAM that the host can map, bytes. */
-static inline uint64_t soft_visible_bytes(const struct soft_dev *d)
+static inline uint64_t soft_visible_bytes(const struct soft_card *c)
 {
 	const uint64_t window = 256u << 20; /* the usual small BAR */
 
-	return d->o.small_bar && window < d->o.vram_bytes ? window :
-							    d->o.vram_bytes;
+	return c->dev->o.small_bar && window < c->vram_bytes ? window :
+							       c->vram_bytes;
+}
+/* What a CU of the card is made of. */
+static inline const struct isa_gen_info *soft_gen(const struct soft_card *c)
+{
+	return isa_gen_info(c->chip->gen);
 }
 /* Bytes in use: of its VRAM, and of host memory given to GPUs. */
 void soft_memory_usage(struct soft_card *c, uint64_t *vram, uint64_t *gtt);

@@ -12,6 +12,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/cmd.h"
 #include "base/vec.h"
 #include "kfd/soft/device/dev.h"
 
@@ -445,47 +446,106 @@ bool soft_spec_is(const char *spec)
 {
 	const char *rest = spec && !strncmp(spec, "soft", 4) ? spec + 4 : "?";
 
-	return !*rest || strchr(":*@", *rest);
+	return !*rest || strchr(":*@,", *rest);
 }
 
-/* "*N"; *rest is what follows it. */
-static bool parse_cards(const char *spec, const char *p, unsigned *cards,
-			const char **rest, struct err *e)
+bool soft_has_chip(const struct isa_chip *chip)
+{
+	return chip->device_id && soft_executes(chip->gen);
+}
+
+/* "there is no gfx1104 in software; ...": false. */
+static bool no_chip(const char *spec, const char *name, struct err *e)
+{
+	struct buf all = { 0 };
+	struct cmd_near near = { .name = name };
+
+	for (size_t i = 0; isa_chip_at(i); i++)
+		if (soft_has_chip(isa_chip_at(i))) {
+			buf_printf(&all, "%s%s", all.len ? ", " : "",
+				   isa_chip_at(i)->name);
+			cmd_near_try(&near, isa_chip_at(i)->name);
+		}
+	err_set(e, ERR_USAGE,
+		"device \"%s\": there is no %s in software; "
+		"there is %s%s%s%s",
+		spec, name, all.data, near.meant ? "; did you mean " : "",
+		near.meant ? near.meant : "", near.meant ? "?" : "");
+	buf_fini(&all);
+	return false;
+}
+
+/* "*N"; *p is then what follows it. */
+static bool parse_count(const char *spec, const char **p, unsigned *n,
+			struct err *e)
 {
 	char *end;
-	const unsigned long n = strtoul(++p, &end, 10);
+	const char *digits = *p + 1;
 
-	if (*p < '0' || *p > '9' || (*end && *end != ':') || !n ||
-	    n > SOFT_CARDS_MAX)
+	*n = 1;
+	if (**p != '*')
+		return true;
+	const unsigned long v = strtoul(digits, &end, 10);
+	if (*digits < '0' || *digits > '9' || (*end && !strchr(":,", *end)) ||
+	    !v || v > SOFT_CARDS_MAX)
+		return err_set(
+			e, ERR_USAGE,
+			"device \"%s\": wanted the number of cards, 1..%u, "
+			"after the *",
+			spec, SOFT_CARDS_MAX);
+	*n = (unsigned)v;
+	*p = end;
+	return true;
+}
+
+/* "[:CHIP][*N]": its cards behind those that *o has. */
+static bool parse_part(const char *spec, const char **p, struct soft_options *o,
+		       struct err *e)
+{
+	const struct isa_chip *chip = NULL;
+	unsigned n;
+
+	if (!strncmp(*p, ":gfx", 4)) {
+		const size_t len = strcspn(++*p, "*:,");
+		char name[32];
+
+		snprintf(name, sizeof(name), "%.*s", (int)len, *p);
+		chip = isa_chip_find(name);
+		if (!chip || !soft_has_chip(chip))
+			return no_chip(spec, name, e);
+		*p += len;
+	}
+	if (!parse_count(spec, p, &n, e))
+		return false;
+	if (n > SOFT_CARDS_MAX - o->cards)
 		return err_set(e, ERR_USAGE,
-			       "device \"%s\": wanted the number of cards, 1..%u, "
-			       "after the *", spec, SOFT_CARDS_MAX);
-	*cards = (unsigned)n;
-	*rest = end;
+			       "device \"%s\": %u cards; wanted "
+			       "1 to %u",
+			       spec, o->cards + n, SOFT_CARDS_MAX);
+	for (; n; n--)
+		o->chip[o->cards++] = chip;
 	return true;
 }
 
 bool soft_spec_parse(const char *spec, struct soft_options *o,
 		     const char **rest, struct err *e)
 {
-	static const char *const chips[] = { "gfx1100" };
 	const char *p = spec + strlen("soft");
-	const size_t n = strcspn(p + !!*p, "*:");
-	bool known = false;
 
-	*rest = p;
-	if (!strncmp(p, ":gfx", 4)) {
-		for (size_t i = 0; i < ARRAY_SIZE(chips); i++)
-			known |= n == strlen(chips[i]) &&
-				 !strncmp(p + 1, chips[i], n);
-		if (!known)
+	o->cards = 0;
+	while (parse_part(spec, &p, o, e)) {
+		*rest = p;
+		if (*p != ',')
+			return true;
+		if (strncmp(++p, "soft", 4))
 			return err_set(e, ERR_USAGE,
-				       "device \"%s\": there is no %.*s in "
-				       "software; there is %s", spec, (int)n,
-				       p + 1, chips[0]);
-		*rest = p += 1 + n;
+				       "device \"%s\": wanted "
+				       "another soft[:CHIP][*N] after the "
+				       "comma",
+				       spec);
+		p += strlen("soft");
 	}
-	return *p != '*' || parse_cards(spec, p, &o->cards, rest, e);
+	return false;
 }
 
 static struct soft_options options_resolve(const struct soft_options *o)
@@ -503,8 +563,9 @@ static struct soft_options options_resolve(const struct soft_options *o)
 		r.threads = 1;
 	if (!r.kfd_minor)
 		r.kfd_minor = KFD_MINOR_SDMA_ENGINE_ID;
-	if (!r.vram_bytes)
-		r.vram_bytes = SOFT_VRAM_BYTES;
+	for (unsigned i = 0; i < SOFT_CARDS_MAX; i++)
+		if (!r.chip[i])
+			r.chip[i] = isa_chip_find(SOFT_CHIP);
 	if (!r.cards)
 		r.cards = 1;
 	if (!r.deadline_ns)
@@ -534,6 +595,9 @@ struct kfd_driver *kfd_soft_new(const struct soft_options *o, struct err *e)
 
 		c->dev = d;
 		c->index = d->n_cards;
+		c->chip = r.chip[c->index];
+		c->vram_bytes = r.vram_bytes ? r.vram_bytes :
+					       c->chip->vram_bytes;
 		c->gpu_id = SOFT_GPU_ID_OF(c->index);
 		soft_load_init(c);
 		soft_counters_init(c);

@@ -4,9 +4,10 @@
  *
  *	ip_discovery/die/0/HW_ID/INSTANCE/{hw_id,major,minor,...}
  *
- * with a link to each HW_ID under the block's name.  Versions are those of
- * Navi 31 (linux/drivers/gpu/drm/amd/amdgpu/amdgpu_discovery.c), bases those
- * of the family's register headers (sienna_cichlid_ip_offset.h).
+ * with a link to each HW_ID under the block's name.  The versions of blocks
+ *that compute depends on are the chip's (isa/tables/chips.def), those of the
+ *others Navi 31's (linux/drivers/gpu/drm/amd/amdgpu/amdgpu_discovery.c); bases
+ *are those of the family's register headers (sienna_cichlid_ip_offset.h).
  */
 #include <errno.h>
 #include <stdio.h>
@@ -16,27 +17,67 @@
 
 #define BASES_MAX 5
 
+/* Whose version: the row's, or that of the chip. */
+enum version { OWN, GC, SDMA, MP, VCN };
+
 static const struct ip {
 	uint16_t hw_id;
 	const char *name; /* of the link */
-	uint8_t n_instances, major, minor, revision, n_bases;
+	enum version whose;
+	uint8_t own[3];	 /* major, minor, revision */
+	uint8_t engines; /* of SDMA, that the chip must have */
+	uint8_t n_bases;
 	uint32_t base[BASES_MAX]; /* dwords */
 } ips[] = {
-	{ 1, "MP1", 1, 13, 0, 0, 5,
+	{ 1, "MP1", MP, { 0 }, 0, 5,
 	  { 0x16000, 0xdc0000, 0xe00000, 0xe40000, 0x243fc00 } },
-	{ 11, "GC", 1, 11, 0, 0, 4, { 0x1260, 0xa000, 0x1c000, 0x2402c00 } },
-	{ 12, "UVD", 2, 4, 0, 0, 3, { 0x7800, 0x7e00, 0x2403000 } },
-	{ 34, "MMHUB", 1, 3, 0, 0, 2, { 0x1a000, 0x2408800 } },
-	{ 35, "ATHUB", 1, 3, 0, 0, 2, { 0xc00, 0x2408c00 } },
-	{ 40, "OSSSYS", 1, 6, 0, 0, 2, { 0x10a0, 0x240a000 } },
-	{ 41, "HDP", 1, 6, 0, 0, 2, { 0xf20, 0x240a400 } },
-	{ 42, "SDMA0", 1, 6, 0, 0, 4, { 0x1260, 0xa000, 0x1c000, 0x2402c00 } },
-	{ 43, "SDMA1", 1, 6, 0, 0, 4, { 0x1260, 0xa000, 0x1c000, 0x2402c00 } },
-	{ 46, "DF", 1, 4, 3, 0, 2, { 0x7000, 0x240b800 } },
-	{ 108, "NBIF", 1, 4, 3, 0, 5, { 0, 0x14, 0xd20, 0x10400, 0x241b000 } },
-	{ 255, "MP0", 1, 13, 0, 0, 5,
+	{ 11, "GC", GC, { 0 }, 0, 4, { 0x1260, 0xa000, 0x1c000, 0x2402c00 } },
+	{ 12, "UVD", VCN, { 0 }, 0, 3, { 0x7800, 0x7e00, 0x2403000 } },
+	{ 34, "MMHUB", OWN, { 3, 0, 0 }, 0, 2, { 0x1a000, 0x2408800 } },
+	{ 35, "ATHUB", OWN, { 3, 0, 0 }, 0, 2, { 0xc00, 0x2408c00 } },
+	{ 40, "OSSSYS", OWN, { 6, 0, 0 }, 0, 2, { 0x10a0, 0x240a000 } },
+	{ 41, "HDP", OWN, { 6, 0, 0 }, 0, 2, { 0xf20, 0x240a400 } },
+	{ 42, "SDMA0", SDMA, { 0 }, 1, 4,
+	  { 0x1260, 0xa000, 0x1c000, 0x2402c00 } },
+	{ 43, "SDMA1", SDMA, { 0 }, 2, 4,
+	  { 0x1260, 0xa000, 0x1c000, 0x2402c00 } },
+	{ 46, "DF", OWN, { 4, 3, 0 }, 0, 2, { 0x7000, 0x240b800 } },
+	{ 68, "SDMA2", SDMA, { 0 }, 3, 4,
+	  { 0x1260, 0xa000, 0x1c000, 0x2402c00 } },
+	{ 69, "SDMA3", SDMA, { 0 }, 4, 4,
+	  { 0x1260, 0xa000, 0x1c000, 0x2402c00 } },
+	{ 108, "NBIF", OWN, { 4, 3, 0 }, 0, 5,
+	  { 0, 0x14, 0xd20, 0x10400, 0x241b000 } },
+	{ 255, "MP0", MP, { 0 }, 0, 5,
 	  { 0x16000, 0xdc0000, 0xe00000, 0xe40000, 0x243fc00 } },
 };
+
+static bool has_block(const struct isa_chip *chip, const struct ip *ip)
+{
+	return chip->sdma_engines >= ip->engines;
+}
+
+static unsigned count_instances(const struct isa_chip *chip,
+				const struct ip *ip)
+{
+	return ip->whose == VCN ? chip->n_vcn : 1;
+}
+
+/* Major, minor, revision. */
+static void block_version(const struct isa_chip *chip, const struct ip *ip,
+			  unsigned out[3])
+{
+	const uint8_t *gfx = isa_gen_info(chip->gen)->gfx_ip;
+	const uint8_t gc[3] = { gfx[0], gfx[1], chip->gc_rev };
+	const uint8_t *const of[] = {
+		[OWN] = ip->own,	[GC] = gc,
+		[SDMA] = chip->sdma_ip, [MP] = chip->mp_ip,
+		[VCN] = chip->vcn_ip,
+	};
+
+	for (int i = 0; i < 3; i++)
+		out[i] = of[ip->whose][i];
+}
 
 enum attribute {
 	HW_ID, NUM_INSTANCE, MAJOR, MINOR, REVISION, HARVEST, NUM_BASES,
@@ -61,7 +102,8 @@ struct place {
 	enum attribute attribute;
 };
 
-static bool read_part(struct place *p, const char *part)
+static bool read_part(const struct isa_chip *chip, struct place *p,
+		      const char *part)
 {
 	unsigned n = 0;
 	char text[16];
@@ -74,19 +116,20 @@ static bool read_part(struct place *p, const char *part)
 	case 2:
 		for (; n < ARRAY_SIZE(ips); n++) {
 			snprintf(text, sizeof(text), "%u", ips[n].hw_id);
-			if (!strcmp(part, text) || !strcmp(part, ips[n].name))
+			if (has_block(chip, &ips[n]) &&
+			    (!strcmp(part, text) || !strcmp(part, ips[n].name)))
 				break;
 		}
 		p->ip = &ips[n];
 		return n < ARRAY_SIZE(ips);
 	case 3:
-		for (; n < p->ip->n_instances; n++) {
+		for (; n < count_instances(chip, p->ip); n++) {
 			snprintf(text, sizeof(text), "%u", n);
 			if (!strcmp(part, text))
 				break;
 		}
 		p->instance = n;
-		return n < p->ip->n_instances;
+		return n < count_instances(chip, p->ip);
 	case 4:
 		while (n < ATTRIBUTES && strcmp(part, attributes[n]))
 			n++;
@@ -98,7 +141,8 @@ static bool read_part(struct place *p, const char *part)
 }
 
 /* `path` is "" or begins with a slash; false: there is no such place. */
-static bool find_place(const char *path, struct place *p)
+static bool find_place(const struct isa_chip *chip, const char *path,
+		       struct place *p)
 {
 	char part[32];
 
@@ -110,7 +154,7 @@ static bool find_place(const char *path, struct place *p)
 			return false;
 		memcpy(part, path, n);
 		part[n] = '\0';
-		if (!read_part(p, part))
+		if (!read_part(chip, p, part))
 			return false;
 		p->depth++;
 		path += n;
@@ -118,12 +162,14 @@ static bool find_place(const char *path, struct place *p)
 	return true;
 }
 
-int soft_discovery_read(const char *path, struct buf *out)
+int soft_discovery_read(const struct isa_chip *chip, const char *path,
+			struct buf *out)
 {
 	struct place p;
 	const struct ip *ip;
+	unsigned version[3];
 
-	if (!find_place(path, &p))
+	if (!find_place(chip, path, &p))
 		return -ENOENT;
 	if (p.depth < 5)
 		return -EISDIR;
@@ -137,12 +183,13 @@ int soft_discovery_read(const char *path, struct buf *out)
 			buf_printf(out, "0x%08X\n", ip->base[i]);
 		return 0;
 	}
+	block_version(chip, ip, version);
 	const unsigned value[] = {
 		[HW_ID] = ip->hw_id,
 		[NUM_INSTANCE] = p.instance,
-		[MAJOR] = ip->major,
-		[MINOR] = ip->minor,
-		[REVISION] = ip->revision,
+		[MAJOR] = version[0],
+		[MINOR] = version[1],
+		[REVISION] = version[2],
 		[HARVEST] = 0,
 		[NUM_BASES] = ip->n_bases,
 	};
@@ -150,11 +197,12 @@ int soft_discovery_read(const char *path, struct buf *out)
 	return 0;
 }
 
-int soft_discovery_list(const char *path, struct buf *out)
+int soft_discovery_list(const struct isa_chip *chip, const char *path,
+			struct buf *out)
 {
 	struct place p;
 
-	if (!find_place(path, &p))
+	if (!find_place(chip, path, &p))
 		return -ENOENT;
 	switch (p.depth) {
 	case 0:
@@ -165,10 +213,12 @@ int soft_discovery_list(const char *path, struct buf *out)
 		break;
 	case 2:
 		for (size_t i = 0; i < ARRAY_SIZE(ips); i++)
-			buf_printf(out, "%u\n%s\n", ips[i].hw_id, ips[i].name);
+			if (has_block(chip, &ips[i]))
+				buf_printf(out, "%u\n%s\n", ips[i].hw_id,
+					   ips[i].name);
 		break;
 	case 3:
-		for (unsigned i = 0; i < p.ip->n_instances; i++)
+		for (unsigned i = 0; i < count_instances(chip, p.ip); i++)
 			buf_printf(out, "%u\n", i);
 		break;
 	case 4:
@@ -181,12 +231,13 @@ int soft_discovery_list(const char *path, struct buf *out)
 	return 0;
 }
 
-bool soft_discovery_link(const char *path, unsigned *hw_id)
+bool soft_discovery_link(const struct isa_chip *chip, const char *path,
+			 unsigned *hw_id)
 {
 	const char *name = strrchr(path, '/');
 	struct place p;
 
-	if (!find_place(path, &p) || p.depth != 3 ||
+	if (!find_place(chip, path, &p) || p.depth != 3 ||
 	    strcmp(name + 1, p.ip->name))
 		return false;
 	*hw_id = p.ip->hw_id;

@@ -191,15 +191,18 @@ static uint32_t mode_of(const struct soft_launch *l)
 
 /* HW_ID1 and HW_ID2 (RDNA3 ISA 3.5): a place on the card for this wave. */
 static void hw_id(struct soft_wave *w, const struct soft_run *r,
-		  uint32_t queue_id)
+		  const struct soft_launch *l)
 {
-	const uint32_t cu = r->slot % SOFT_CU_COUNT, wgp = cu / 2;
+	const uint32_t queue_id = l->q->id;
+	const struct isa_chip *chip = l->q->card->chip;
+	const uint32_t cu = r->slot % isa_chip_cus(chip);
+	const uint32_t wgp = cu / 2, per_sa = chip->cus_per_sa / 2;
 
 	w->hw_id1 = ((uint32_t)w->index / 4 & 0x1f) | /* wave of the SIMD */
 		    ((uint32_t)w->index & 3) << 8 |   /* SIMD */
-		    (wgp % 4) << 10 |		      /* WGP of the SA */
-		    (wgp / 4 % 2) << 16 |	      /* SA */
-		    (wgp / 8 % SOFT_SE_COUNT) << 18;  /* SE */
+		    (wgp % per_sa) << 10 |	      /* WGP of the SA */
+		    (wgp / per_sa % chip->sa_per_se) << 16 |
+		    (wgp / per_sa / chip->sa_per_se % chip->n_se) << 18;
 	w->hw_id2 = (queue_id & 7) | (queue_id / 8 & 3) << 4 | 1u << 8;
 }
 
@@ -227,7 +230,7 @@ static void wave_start(struct soft_run *r, int index,
 	w->fault.kind = SOFT_FAULT_NONE; /* the rest follows with a kind */
 	w->n_insts = 0;
 	w->start_clock = soft_gpu_clock(l->q->card);
-	hw_id(w, r, l->q->id);
+	hw_id(w, r, l);
 	scalar_state(w, l);
 	if (l->env.traps)
 		trap_state(w, l);

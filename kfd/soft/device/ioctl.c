@@ -152,10 +152,11 @@ static int ioc_scratch_va(struct soft_dev *d, void *arg)
 static int ioc_tile_config(struct soft_dev *d, void *arg)
 {
 	struct kfd_ioc_get_tile_config *a = arg;
+	const struct soft_card *c = soft_card_by_id(d, a->gpu_id);
 
-	if (check_gpu(d, a->gpu_id))
+	if (!c)
 		return -EINVAL;
-	a->gb_addr_config = KFD_GFX1100_GB_ADDR_CONFIG;
+	a->gb_addr_config = c->chip->addr_config;
 	a->num_tile_configs = 0;
 	a->num_macro_tile_configs = 0;
 	return 0;

@@ -640,6 +640,7 @@ static void dispatch_init(struct soft_dispatch *dp, struct soft_queue *q,
 	dp->patience_ns = q->dev->o.deadline_ns;
 	dp->l.packet = *p;
 	dp->l.env = (struct soft_env){
+		.gen = q->card->chip->gen,
 		.ctx = q->card,
 		.find = soft_map_find,
 		.ranges_stay = true, /* map.code_epoch */

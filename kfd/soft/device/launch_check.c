@@ -11,8 +11,6 @@
 
 /* Register bytes of all workgroups in flight. */
 #define RESIDENT_MAX_BYTES (256u << 20)
-#define VGPRS_PER_SIMD 1536u /* wave32 registers, gfx1100 */
-#define WAVES_PER_SIMD 16u
 
 static uint32_t min_u32(uint64_t a, uint64_t b)
 {
@@ -53,15 +51,16 @@ static enum soft_done check_packet(struct soft_queue *q,
 			q, KFD_EC_PACKET_WORK_GROUP_SIZE,
 			KFD_INACTIVE_WORK_GROUP_SIZE, p->kernel_object,
 			"dispatch packet %" PRIu64 " has workgroups of %" PRIu64
-			" work-items; accepted: at most %u", q->read_index, size,
-			SOFT_GROUP_MAX);
-	if (p->group_segment_size > SOFT_LDS_MAX_BYTES)
+			" work-items; accepted: at most %u",
+			q->read_index, size, SOFT_GROUP_MAX);
+	if (p->group_segment_size > soft_gen(q->card)->lds_bytes)
 		return soft_packet_refuse(
 			q, KFD_EC_PACKET_GROUP_SEGMENT,
 			KFD_INACTIVE_GROUP_SEGMENT, p->kernel_object,
 			"dispatch packet %" PRIu64 " wants %u bytes of LDS; "
-			"accepted: at most %u", q->read_index,
-			p->group_segment_size, SOFT_LDS_MAX_BYTES);
+			"accepted: at most %u",
+			q->read_index, p->group_segment_size,
+			soft_gen(q->card)->lds_bytes);
 	return SOFT_DONE;
 }
 
@@ -119,14 +118,17 @@ static uint32_t waves_per_simd(const struct soft_launch *l)
 {
 	const bool wide = l->wave_size == 64;
 
-	return min_u32(WAVES_PER_SIMD,
-		       VGPRS_PER_SIMD / (wide ? 2 : 1) / l->n_vgprs_allocated);
+	return min_u32(soft_gen(l->q->card)->waves_per_simd,
+		       l->q->card->chip->vgprs / (wide ? 2 : 1) /
+			       l->n_vgprs_allocated);
 }
 
 /* A workgroup stays in one CU, or in WGP mode in a pair of them. */
 static uint32_t count_simds(const struct soft_launch *l)
 {
-	return l->kd.compute_pgm_rsrc1 & AMD_RSRC1_WGP_MODE ? 4 : 2;
+	const uint32_t n = soft_gen(l->q->card)->simds_per_cu;
+
+	return l->kd.compute_pgm_rsrc1 & AMD_RSRC1_WGP_MODE ? 2 * n : n;
 }
 
 /* Do the registers of one workgroup fit its CU or WGP? */
@@ -134,7 +136,8 @@ static enum soft_done check_registers(struct soft_queue *q,
 				      struct soft_launch *l)
 {
 	const uint32_t r1 = l->kd.compute_pgm_rsrc1;
-	const uint32_t unit = l->wave_size == 64 ? 4 : 8, granule = 3 * unit;
+	const uint32_t unit = l->wave_size == 64 ? 4 : 8;
+	const uint32_t granule = isa_chip_granule(q->card->chip) * unit / 8;
 	const uint32_t declared = (AMD_RSRC1_VGPRS(r1) + 1) * unit;
 	const uint32_t allocated = (declared + granule - 1) / granule * granule;
 
@@ -157,11 +160,15 @@ static enum soft_done check_registers(struct soft_queue *q,
  */
 static uint32_t card_holds(const struct soft_launch *l)
 {
-	const uint32_t n = count_simds(l), units = SOFT_CU_COUNT * 2 / n;
+	const struct soft_card *c = l->q->card;
+	const uint32_t n = count_simds(l);
+	const uint32_t cus = n / soft_gen(c)->simds_per_cu;
+	const uint32_t units = isa_chip_cus(c->chip) / cus;
 	uint32_t each = n * waves_per_simd(l) / l->waves_per_group;
 
 	if (l->lds_bytes)
-		each = min_u32(each, n / 2 * SOFT_LDS_MAX_BYTES / l->lds_bytes);
+		each = min_u32(each,
+			       cus * soft_gen(c)->lds_bytes / l->lds_bytes);
 	return units * each;
 }
 
@@ -174,8 +181,9 @@ static enum soft_done find_scratch(struct soft_queue *q, struct soft_launch *l,
 {
 	const uint32_t wave_bytes =
 		AMD_TMPRING_WAVESIZE(aq->compute_tmpring_size) * 256;
-	const uint64_t all = (uint64_t)AMD_TMPRING_WAVES(
-				     aq->compute_tmpring_size) * SOFT_SE_COUNT;
+	const uint64_t all =
+		(uint64_t)AMD_TMPRING_WAVES(aq->compute_tmpring_size) *
+		q->card->chip->n_se;
 	const uint64_t need =
 		(uint64_t)l->packet.private_segment_size * l->wave_size;
 	const uint32_t code = l->wave_size == 64 ? KFD_INACTIVE_SCRATCH_WAVE64 :
@@ -210,7 +218,8 @@ static enum soft_done find_scratch(struct soft_queue *q, struct soft_launch *l,
 static void registers_scratch(struct soft_launch *l, uint32_t *slots)
 {
 	const struct soft_regs *r = l->regs;
-	const uint32_t waves = AMD_TMPRING_WAVES(r->tmpring) * SOFT_SE_COUNT;
+	const uint32_t waves =
+		AMD_TMPRING_WAVES(r->tmpring) * l->q->card->chip->n_se;
 
 	*slots = UINT32_MAX;
 	l->scratch_wave_bytes = AMD_TMPRING_WAVESIZE(r->tmpring) * 256;
@@ -228,7 +237,8 @@ static uint32_t queue_holds(const struct soft_queue *q,
 			    const struct soft_launch *l)
 {
 	const uint32_t cus = __atomic_load_n(&q->cus, __ATOMIC_RELAXED);
-	const uint64_t n = (uint64_t)card_holds(l) * cus / SOFT_CU_COUNT;
+	const uint64_t n =
+		(uint64_t)card_holds(l) * cus / isa_chip_cus(q->card->chip);
 
 	return n ? (uint32_t)n : 1;
 }
@@ -237,6 +247,7 @@ enum soft_done soft_launch_check(struct soft_queue *q, struct soft_launch *l)
 {
 	const struct aql_dispatch *p = &l->packet;
 	const struct amd_queue *aq;
+	const uint32_t granule = soft_gen(q->card)->lds_granule;
 	uint32_t size, slots;
 	enum soft_done r = check_packet(q, p);
 
@@ -248,7 +259,8 @@ enum soft_done soft_launch_check(struct soft_queue *q, struct soft_launch *l)
 	size = (uint32_t)p->workgroup_size[0] * p->workgroup_size[1] *
 	       p->workgroup_size[2];
 	l->waves_per_group = (size + l->wave_size - 1) / l->wave_size;
-	l->lds_bytes = (p->group_segment_size + 511) & ~511u;
+	l->lds_bytes =
+		(p->group_segment_size + granule - 1) / granule * granule;
 	r = check_registers(q, l);
 	if (r != SOFT_DONE)
 		return r;

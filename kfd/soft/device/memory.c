@@ -181,7 +181,7 @@ static bool is_system(const struct soft_bo *b)
 static int charge_memory(struct soft_dev *d, const struct soft_bo *b)
 {
 	if (b->flags & KFD_MEM_VRAM) {
-		if (b->size > d->o.vram_bytes - b->card->vram_used)
+		if (b->size > b->card->vram_bytes - b->card->vram_used)
 			return -ENOMEM;
 		b->card->vram_used += b->size;
 	} else if (is_system(b)) {
@@ -494,7 +494,7 @@ int soft_ioc_available(struct soft_dev *d, void *arg)
 
 	if (!c)
 		return -EINVAL;
-	a->available = d->o.vram_bytes - c->vram_used;
+	a->available = c->vram_bytes - c->vram_used;
 	return 0;
 }
 

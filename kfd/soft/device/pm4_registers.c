@@ -50,7 +50,7 @@ bool pm4_register_read(struct soft_queue *q, struct soft_pm4 *p, uint32_t at,
 	else if (at == BIF_BX_PF0_GPU_HDP_FLUSH_REQ)
 		*value = 0; /* nothing is pending */
 	else if (at == GB_ADDR_CONFIG)
-		*value = KFD_GFX1100_GB_ADDR_CONFIG;
+		*value = q->card->chip->addr_config;
 	else {
 		pm4_refuse(q, "it reads register 0x%x, which is not there; "
 			      ACCEPTED, at);

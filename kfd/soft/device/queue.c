@@ -185,14 +185,14 @@ static int check_properties(uint32_t percentage, uint32_t priority,
 }
 
 /* No XGMI engines on this card; engines by id came with 1.17. */
-static bool type_exists(const struct soft_dev *d,
+static bool type_exists(const struct soft_card *c,
 			const struct kfd_ioc_create_queue *a)
 {
 	return a->type == KFD_QUEUE_COMPUTE_AQL ||
 	       a->type == KFD_QUEUE_COMPUTE || a->type == KFD_QUEUE_SDMA ||
 	       (a->type == KFD_QUEUE_SDMA_BY_ENG_ID &&
-		d->o.kfd_minor >= KFD_MINOR_SDMA_ENGINE_ID &&
-		a->sdma_engine_id < SOFT_SDMA_ENGINES);
+		c->dev->o.kfd_minor >= KFD_MINOR_SDMA_ENGINE_ID &&
+		a->sdma_engine_id < c->chip->sdma_engines);
 }
 
 static int check_create(const struct soft_dev *d, const struct soft_card *c,
@@ -210,7 +210,7 @@ static int check_create(const struct soft_dev *d, const struct soft_card *c,
 	for (size_t i = 0; i < ARRAY_SIZE(user); i++)
 		if (user[i] >= SOFT_USER_LIMIT)
 			return -EFAULT;
-	if (!c || !type_exists(d, a))
+	if (!c || !type_exists(c, a))
 		return -EINVAL;
 	if (!c->vm_file)
 		return -ESRCH;
@@ -237,7 +237,7 @@ static int find_buffers(struct soft_card *c,
 			uint32_t bo[SOFT_BO_COUNT])
 {
 	const struct kfd_cwsr s =
-		kfd_cwsr_sizes(SOFT_CU_COUNT, SOFT_GFX_TARGET, 1);
+		kfd_cwsr_sizes(isa_chip_cus(c->chip), c->chip->gfx_target, 1);
 
 	bo[SOFT_BO_WPTR] = soft_bo_exact(c, page_of(a->wptr_addr),
 					 KFD_PAGE_BYTES);
@@ -299,7 +299,7 @@ static struct soft_queue *queue_new(struct soft_card *c,
 	q->cwsr_va = a->cwsr_addr;
 	q->cwsr_bytes = a->cwsr_size;
 	q->ctl_stack_bytes = a->ctl_stack_size;
-	q->cus = SOFT_CU_COUNT;
+	q->cus = isa_chip_cus(c->chip);
 	q->active = (a->percentage & 0xff) && a->ring_size;
 	q->doorbell = &c->doorbell[(id + DOORBELL_FIRST) % SOFT_QUEUES_MAX];
 	/* The first doorbell is 0: anything else must stand there before. */

@@ -14,7 +14,8 @@
 #define MASK_MAX_BITS 1024u
 
 /* CUs in pairs of a WGP, of those that the card has. */
-static int count_cus(const uint32_t *mask, uint32_t bits, uint32_t *cus)
+static int count_cus(const struct isa_chip *chip, const uint32_t *mask,
+		     uint32_t bits, uint32_t *cus)
 {
 	*cus = 0;
 	for (uint32_t i = 0; i < bits; i += 2) {
@@ -22,7 +23,7 @@ static int count_cus(const uint32_t *mask, uint32_t bits, uint32_t *cus)
 
 		if (pair == 1 || pair == 2)
 			return -EINVAL;
-		if (i < SOFT_CU_COUNT && pair)
+		if (i < isa_chip_cus(chip) && pair)
 			*cus += 2;
 	}
 	return 0;
@@ -44,7 +45,7 @@ int soft_ioc_set_cu_mask(struct soft_dev *d, void *arg)
 	q = soft_queue_by_id(d, a->queue_id);
 	if (!q)
 		return -EFAULT; /* as the kernel says it */
-	ret = count_cus(mask, bits, &cus);
+	ret = count_cus(q->card->chip, mask, bits, &cus);
 	if (!ret)
 		__atomic_store_n(&q->cus, cus, __ATOMIC_RELAXED);
 	return ret;

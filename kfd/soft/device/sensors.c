@@ -17,16 +17,22 @@
 #define HEAT_TAU_S 15.0
 #define STEP_MIN_NS 1000000u
 
-#define IDLE_W 18.0
-#define BOARD_W (SOFT_POWER_CAP_UW * 1e-6)
-#define AMBIENT_C 25.0
-#define C_PER_W 0.1 /* edge above ambient: 60.5 C at the limit */
-#define FAN_START_C 50.0
+/* Of a 7900 XTX; others in proportion to their limits. */
+#define IDLE_W	      18.0
+#define LIMIT_W	      355.0
+#define AMBIENT_C     25.0
+#define C_PER_W	      0.1 /* edge above ambient: 60.5 C at the limit */
+#define FAN_START_C   50.0
 #define FAN_RPM_PER_C 80.0
+
+static double model_power_w(double load)
+{
+	return IDLE_W + (LIMIT_W - IDLE_W) * load;
+}
 
 static double level_c(double load)
 {
-	return AMBIENT_C + C_PER_W * (IDLE_W + (BOARD_W - IDLE_W) * load);
+	return AMBIENT_C + C_PER_W * model_power_w(load);
 }
 
 void soft_load_init(struct soft_card *c)
@@ -93,6 +99,8 @@ static unsigned interpolate_sensor(double lo, double hi, double part)
 void soft_sensors_read(struct soft_card *c, struct soft_sensors *out)
 {
 	struct soft_load *l = &c->load;
+	const struct isa_chip *chip = c->chip;
+	const double share = (double)chip->power_cap_uw * 1e-6 / LIMIT_W;
 	double load, temp, power;
 
 	pthread_mutex_lock(&l->lock);
@@ -100,14 +108,14 @@ void soft_sensors_read(struct soft_card *c, struct soft_sensors *out)
 	load = fmin(fmax(l->load, 0), 1);
 	temp = l->temp_c;
 	pthread_mutex_unlock(&l->lock);
-	power = IDLE_W + (BOARD_W - IDLE_W) * load;
+	power = model_power_w(load);
 	*out = (struct soft_sensors){
 		.load_pct = interpolate_sensor(0, 100, load),
-		.sclk_mhz = interpolate_sensor(SOFT_SCLK_MIN_MHZ,
-					       SOFT_SCLK_MAX_MHZ, load),
-		.mclk_mhz = load < 0.01 ? SOFT_MCLK_MIN_MHZ : SOFT_MCLK_MAX_MHZ,
+		.sclk_mhz = interpolate_sensor(chip->sclk_mhz[0],
+					       chip->sclk_mhz[1], load),
+		.mclk_mhz = chip->mclk_mhz[load < 0.01 ? 0 : 3],
 		.vddgfx_mv = interpolate_sensor(700, 1050, load),
-		.power_uw = (uint64_t)(power * 1e6),
+		.power_uw = (uint64_t)(power * share * 1e6),
 		.edge_mc = interpolate_sensor(0, 1000, temp),
 		/* The hot spot and the memory run hotter than the edge. */
 		.junction_mc = interpolate_sensor(0, 1000, temp + 0.05 * power),

@@ -458,7 +458,7 @@ static void migrate_range(struct soft_dev *d, struct soft_svm *s)
 
 	if (to == KFD_SVM_LOCATION_UNDEFINED || to == s->location)
 		return;
-	if (c && s->size > d->o.vram_bytes - c->vram_used)
+	if (c && s->size > c->vram_bytes - c->vram_used)
 		return;
 	if (from)
 		move_range(from, s, 0);

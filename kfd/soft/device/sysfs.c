@@ -8,8 +8,10 @@
  * real files that other programs are shown (soft_sysfs_export).
  *
  * In the tables {c} is the number of a card, {r} its render node's, {p} its PCI
- * address, {d} its folder and {u} its unique id; what has one of them, or is
- * below a card's folder, is there for each card.
+ * address, {d} its folder, {u} its unique id, {i} its PCI device, {j} subsystem
+ * and {v} revision, in capitals so its digits, and {w} and {W} its usual and
+ * highest limit of power; what has one of them, or is below a card's folder, is
+ * there for each card.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -70,11 +72,11 @@ static uint64_t number_of(struct soft_card *c, const struct soft_sensors *s,
 	case N_LOAD:
 		return s->load_pct;
 	case N_VRAM_TOTAL:
-		return d->o.vram_bytes;
+		return c->vram_bytes;
 	case N_VRAM_USED:
 		return used_bytes(c, false);
 	case N_VISIBLE_TOTAL:
-		return soft_visible_bytes(d);
+		return soft_visible_bytes(c);
 	case N_VISIBLE_USED:
 		return d->o.small_bar ? 0 : used_bytes(c, false);
 	case N_GTT_TOTAL:
@@ -121,39 +123,38 @@ static void levels(struct buf *out, const unsigned *mhz, size_t n, unsigned now)
 static void show_sclk(struct soft_card *c, const struct soft_sensors *s,
 		      struct buf *out)
 {
-	const unsigned mhz[] = { SOFT_SCLK_MIN_MHZ, s->sclk_mhz,
-				 SOFT_SCLK_MAX_MHZ };
-	const bool between = s->sclk_mhz != SOFT_SCLK_MIN_MHZ &&
-			     s->sclk_mhz != SOFT_SCLK_MAX_MHZ;
-	const unsigned ends[] = { SOFT_SCLK_MIN_MHZ, SOFT_SCLK_MAX_MHZ };
+	const unsigned *ends = c->chip->sclk_mhz;
+	const unsigned mhz[] = { ends[0], s->sclk_mhz, ends[1] };
+	const bool between = s->sclk_mhz != ends[0] && s->sclk_mhz != ends[1];
 
-	(void)c;
 	levels(out, between ? mhz : ends, between ? 3 : 2, s->sclk_mhz);
 }
 
 static void show_mclk(struct soft_card *c, const struct soft_sensors *s,
 		      struct buf *out)
 {
-	const unsigned mhz[] = { SOFT_MCLK_MIN_MHZ, 456, 772,
-				 SOFT_MCLK_MAX_MHZ };
-
-	(void)c;
-	levels(out, mhz, ARRAY_SIZE(mhz), s->mclk_mhz);
+	levels(out, c->chip->mclk_mhz, ARRAY_SIZE(c->chip->mclk_mhz),
+	       s->mclk_mhz);
 }
 
 /* The standard header of PCI configuration space. */
 static void pci_config(struct soft_card *c, const struct soft_sensors *s,
 		       struct buf *out)
 {
-	uint8_t b[256] = {
-		0x02, 0x10, 0x4c, 0x74, /* vendor, device */
-		0x07, 0x04, 0x10, 0x00, /* command, status */
-		SOFT_PCI_REV, 0x00, 0x00, 0x03, /* revision, VGA controller */
+	const struct isa_chip *chip = c->chip;
+	const uint16_t words[128] = {
+		SOFT_PCI_VENDOR,
+		chip->device_id,
+		0x0407,
+		0x0010, /* command, status */
+		chip->pci_rev,
+		0x0300, /* VGA controller */
+		[0x16] = SOFT_PCI_VENDOR,
+		chip->subdevice_id,
 	};
 
-	(void)c, (void)s;
-	b[0x2c] = 0x02, b[0x2d] = 0x10, b[0x2e] = 0x3b, b[0x2f] = 0x0e;
-	buf_add(out, b, sizeof(b));
+	(void)s;
+	buf_add(out, words, sizeof(words));
 }
 
 /* --------------------------------------------------------------- files -- */
@@ -165,10 +166,10 @@ static const struct file {
 	enum number number; /* what changes and is a number */
 } files[] = {
 	{ "vendor", .text = "0x1002" },
-	{ "device", .text = "0x744c" },
+	{ "device", .text = "0x{i}" },
 	{ "subsystem_vendor", .text = "0x1002" },
-	{ "subsystem_device", .text = "0x0e3b" },
-	{ "revision", .text = "0xc8" },
+	{ "subsystem_device", .text = "0x{j}" },
+	{ "revision", .text = "0x{v}" },
 	{ "class", .text = "0x030000" },
 	{ "irq", .text = "0" },
 	{ "enable", .text = "1" },
@@ -176,9 +177,9 @@ static const struct file {
 	{ "numa_node", .text = "-1" },
 	{ "local_cpulist", .text = "0" },
 	{ "uevent",
-	  .text = "DRIVER=amdgpu\nPCI_CLASS=30000\nPCI_ID=1002:744C\n"
-		  "PCI_SUBSYS_ID=1002:0E3B\nPCI_SLOT_NAME={p}\n"
-		  "MODALIAS=pci:v00001002d0000744Csv00001002sd00000E3Bbc03sc00i00" },
+	  .text = "DRIVER=amdgpu\nPCI_CLASS=30000\nPCI_ID=1002:{I}\n"
+		  "PCI_SUBSYS_ID=1002:{J}\nPCI_SLOT_NAME={p}\n"
+		  "MODALIAS=pci:v00001002d0000{I}sv00001002sd0000{J}bc03sc00i00" },
 	{ "resource", .text = "0x0000000000000000 0x0000000000000000 "
 			      "0x0000000000000000" },
 	{ "config", .fn = pci_config },
@@ -223,9 +224,9 @@ static const struct file {
 	{ "hwmon/hwmon{c}/temp3_crit", .text = "108000" },
 	{ "hwmon/hwmon{c}/power1_average", .number = N_POWER },
 	{ "hwmon/hwmon{c}/power1_label", .text = "PPT" },
-	{ "hwmon/hwmon{c}/power1_cap", .text = "355000000" },
-	{ "hwmon/hwmon{c}/power1_cap_default", .text = "355000000" },
-	{ "hwmon/hwmon{c}/power1_cap_max", .text = "408000000" },
+	{ "hwmon/hwmon{c}/power1_cap", .text = "{w}" },
+	{ "hwmon/hwmon{c}/power1_cap_default", .text = "{w}" },
+	{ "hwmon/hwmon{c}/power1_cap_max", .text = "{W}" },
 	{ "hwmon/hwmon{c}/power1_cap_min", .text = "0" },
 	{ "hwmon/hwmon{c}/fan1_input", .number = N_FAN },
 	{ "hwmon/hwmon{c}/fan1_min", .text = "0" },
@@ -286,12 +287,58 @@ static const char *path_below(const char *path, const char *dir)
 
 /* ------------------------------------------------------ rows, per card -- */
 
+/* What "{field}" stands for. */
+static void put_field(const struct soft_card *c, char field, char *at,
+		      size_t room)
+{
+	const struct isa_chip *chip = c->chip;
+	const unsigned i = c->index;
+
+	switch (field) {
+	case 'c':
+		snprintf(at, room, "%u", i);
+		break;
+	case 'r':
+		snprintf(at, room, "%u", SOFT_RENDER_MINOR + i);
+		break;
+	case 'p':
+		snprintf(at, room, "0000:%02x:00.0", SOFT_PCI_BUS(i));
+		break;
+	case 'u':
+		snprintf(at, room, "%llx", SOFT_UNIQUE_ID + i);
+		break;
+	case 'i':
+	case 'j':
+		snprintf(at, room, "%04x",
+			 field == 'i' ? chip->device_id : chip->subdevice_id);
+		break;
+	case 'I':
+	case 'J':
+		snprintf(at, room, "%04X",
+			 field == 'I' ? chip->device_id : chip->subdevice_id);
+		break;
+	case 'v':
+		snprintf(at, room, "%02x", chip->pci_rev);
+		break;
+	case 'w':
+	case 'W':
+		snprintf(at, room, "%" PRIu64,
+			 field == 'w' ? chip->power_cap_uw :
+					chip->power_max_uw);
+		break;
+	default:
+		snprintf(at, room,
+			 "/sys/devices/pci0000:00/"
+			 "0000:00:01.0/0000:%02x:00.0",
+			 SOFT_PCI_BUS(i));
+	}
+}
+
 /* out[TEXT] = `text` with what stands in braces as it is for the card. */
 #define TEXT 320
 static void expand_text(const struct soft_card *c, const char *text,
 			char out[TEXT])
 {
-	const unsigned i = c->index;
 	size_t n = 0;
 
 	for (; *text && n < TEXT - 1; text++) {
@@ -302,18 +349,7 @@ static void expand_text(const struct soft_card *c, const char *text,
 			out[n++] = *text;
 			continue;
 		}
-		if (text[1] == 'c')
-			snprintf(at, room, "%u", i);
-		else if (text[1] == 'r')
-			snprintf(at, room, "%u", SOFT_RENDER_MINOR + i);
-		else if (text[1] == 'p')
-			snprintf(at, room, "0000:%02x:00.0", SOFT_PCI_BUS(i));
-		else if (text[1] == 'u')
-			snprintf(at, room, "%llx", SOFT_UNIQUE_ID + i);
-		else
-			snprintf(at, room, "/sys/devices/pci0000:00/"
-				 "0000:00:01.0/0000:%02x:00.0",
-				 SOFT_PCI_BUS(i));
+		put_field(c, text[1], at, room);
 		n += strlen(at);
 		text += 2;
 	}
@@ -410,7 +446,8 @@ static bool resolve_links(struct soft_dev *d, const char *path, char *out,
 }
 
 /* What is below a card's ip_discovery (discovery.c), or NULL. */
-static const char *below_discovery(const struct soft_dev *d, const char *path)
+static const char *below_discovery(const struct soft_dev *d, const char *path,
+				   const struct isa_chip **chip)
 {
 	const char *rest = NULL;
 	char dir[TEXT];
@@ -418,6 +455,7 @@ static const char *below_discovery(const struct soft_dev *d, const char *path)
 	for (unsigned i = 0; i < d->n_cards && !rest; i++) {
 		expand_text(&d->card[i], "{d}/ip_discovery", dir);
 		rest = path_below(path, dir);
+		*chip = d->card[i].chip;
 	}
 	return rest;
 }
@@ -445,7 +483,9 @@ static void file_text(struct soft_card *c, const struct file *f,
 
 int soft_sysfs_read(struct soft_dev *d, const char *path, struct buf *out)
 {
+	const struct isa_chip *chip;
 	struct place p = { 0 };
+	const char *block;
 	int ret = -ENOENT;
 	char at[512];
 
@@ -453,8 +493,9 @@ int soft_sysfs_read(struct soft_dev *d, const char *path, struct buf *out)
 		return -ENAMETOOLONG;
 	if (strcmp(path, at) && path_below(at, KFD_DIR "/topology"))
 		return soft_topology_read(d, at, out);
-	if (below_discovery(d, at))
-		return soft_discovery_read(below_discovery(d, at), out);
+	block = below_discovery(d, at, &chip);
+	if (block)
+		return soft_discovery_read(chip, block, out);
 	while (next_file(d, &p)) {
 		if (!strcmp(at, p.path)) {
 			file_text(p.card, p.file, out);
@@ -488,7 +529,9 @@ static bool list_part(const char *path, const char *dir, struct buf *out)
 int soft_sysfs_list(struct soft_dev *d, const char *path, struct buf *out)
 {
 	struct place file = { 0 }, link = { 0 };
+	const struct isa_chip *chip;
 	struct buf names = { 0 };
+	const char *block;
 	bool found = false;
 	char at[512];
 	int ret;
@@ -497,8 +540,9 @@ int soft_sysfs_list(struct soft_dev *d, const char *path, struct buf *out)
 		return -ENAMETOOLONG;
 	if (strcmp(path, at) && path_below(at, KFD_DIR "/topology"))
 		return soft_topology_list(d, at, out);
-	if (below_discovery(d, at))
-		return soft_discovery_list(below_discovery(d, at), out);
+	block = below_discovery(d, at, &chip);
+	if (block)
+		return soft_discovery_list(chip, block, out);
 	while (next_file(d, &file))
 		found |= list_part(file.path, at, &names);
 	while (next_link(d, &link))
@@ -592,11 +636,12 @@ static bool write_link(const char *root, const char *path, const char *target,
 static bool write_block_link(const struct soft_dev *d, const char *root,
 			     const char *path, bool *good, struct err *e)
 {
-	const char *rest = below_discovery(d, path);
+	const struct isa_chip *chip;
+	const char *rest = below_discovery(d, path, &chip);
 	char to[512];
 	unsigned hw_id;
 
-	if (!rest || !soft_discovery_link(rest, &hw_id))
+	if (!rest || !soft_discovery_link(chip, rest, &hw_id))
 		return false;
 	snprintf(to, sizeof(to), "%.*s/%u",
 		 (int)(strrchr(path, '/') - path), path, hw_id);

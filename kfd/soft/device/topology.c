@@ -48,10 +48,19 @@ static uint64_t host_memory_bytes(void)
 	return n > 0 ? (uint64_t)n * KFD_PAGE_BYTES : 0;
 }
 
+static uint64_t count_simds(const struct soft_card *c)
+{
+	return soft_gen(c)->simds_per_cu * isa_chip_cus(c->chip);
+}
+
 /* The kernel numbers the SIMDs of all cards. */
 static uint64_t simd_id_base(const struct soft_card *c)
 {
-	return SIMD_ID_BASE + 2ull * SOFT_CU_COUNT * c->index;
+	uint64_t base = SIMD_ID_BASE;
+
+	for (unsigned i = 0; i < c->index; i++)
+		base += count_simds(&c->dev->card[i]);
+	return base;
 }
 
 /* -------------------------------------------------------------- nodes -- */
@@ -105,27 +114,56 @@ static unsigned count_host_links(const struct soft_dev *d)
 
 /* ------------------------------------------------------------- caches -- */
 
-/* The instances of each kind, in the order of their numbers. */
-static const struct cache {
+/* The instances of a kind. */
+struct cache {
 	unsigned count;
 	unsigned cus; /* that share one */
 	unsigned level, size_kib, line, type;
-} caches[] = {
-	/* type bits: 0 data, 1 instruction, 3 SIMD */
-	{ 96, 1, 1, 32, 128, 9 },      /* TCP */
-	{ 48, 2, 1, 32, 64, 10 },      /* SQC instruction */
-	{ 48, 2, 1, 16, 64, 9 },       /* SQC scalar data */
-	{ 12, 8, 1, 256, 128, 9 },     /* GL1, one per shader array */
-	{ 1, 96, 2, 6144, 128, 9 },    /* L2 */
-	{ 1, 96, 3, 98304, 128, 9 },   /* L3 */
 };
-#define N_CACHES 206u
+#define CACHE_KINDS 6
+
+/* Those of a chip, in the order of their numbers; returns how many. */
+static unsigned list_caches(const struct isa_chip *chip,
+			    struct cache out[CACHE_KINDS])
+{
+	const struct isa_gen_info *g = isa_gen_info(chip->gen);
+	const unsigned cus = isa_chip_cus(chip), line = g->line_bytes;
+	const unsigned per_sa = chip->cus_per_sa;
+	/* type bits: 0 data, 1 instruction, 3 SIMD */
+	const struct cache all[CACHE_KINDS] = {
+		{ cus, 1, 1, g->tcp_kib, line, 9 },
+		{ cus / 2, 2, 1, g->sqc_inst_kib, 64, 10 },
+		{ cus / 2, 2, 1, g->sqc_data_kib, 64, 9 },
+		/* GL1, one per shader array */
+		{ cus / per_sa, per_sa, 1, g->gl1_kib, line, 9 },
+		{ 1, cus, 2, chip->l2_kib, line, 9 },
+		{ 1, cus, 3, chip->mall_kib, line, 9 },
+	};
+	unsigned n = 0, k = 0;
+
+	for (unsigned i = 0; i < CACHE_KINDS; i++)
+		if (all[i].size_kib) {
+			out[k++] = all[i];
+			n += all[i].count;
+		}
+	return n;
+}
+
+static unsigned count_caches(const struct soft_card *c)
+{
+	struct cache caches[CACHE_KINDS];
+
+	return list_caches(c->chip, caches);
+}
 
 static void put_cache(struct buf *out, const struct soft_card *card,
 		      unsigned index)
 {
+	const unsigned cus = isa_chip_cus(card->chip);
+	struct cache caches[CACHE_KINDS];
 	const struct cache *c = caches;
 
+	list_caches(card->chip, caches);
 	while (index >= c->count)
 		index -= c++->count;
 	put_props(out,
@@ -142,7 +180,7 @@ static void put_cache(struct buf *out, const struct soft_card *card,
 		  },
 		  8);
 	buf_adds(out, "sibling_map ");
-	for (unsigned i = 0; i < SOFT_CU_COUNT; i++)
+	for (unsigned i = 0; i < cus; i++)
 		buf_printf(out, "%s%d", i ? "," : "",
 			   i >= index * c->cus && i < (index + 1) * c->cus);
 	buf_addc(out, '\n');
@@ -191,35 +229,35 @@ static void put_cpu(const struct soft_dev *d, struct buf *out)
 /* Of every card; what differs is filled in by gpu_prop(). */
 static const struct prop gpu_props[] = {
 	{ "cpu_cores_count", 0 },
-	{ "simd_count", 2 * SOFT_CU_COUNT },
+	{ "simd_count", 0 },
 	{ "mem_banks_count", 1 },
-	{ "caches_count", N_CACHES },
+	{ "caches_count", 0 },
 	{ "io_links_count", 1 },
 	{ "p2p_links_count", 0 },
 	{ "cpu_core_id_base", 0 },
 	{ "simd_id_base", 0 },
-	{ "max_waves_per_simd", 16 },
-	{ "lds_size_in_kb", 64 },
+	{ "max_waves_per_simd", 0 },
+	{ "lds_size_in_kb", 0 },
 	{ "gds_size_in_kb", 0 },
 	{ "num_gws", 64 },
 	{ "wave_front_size", 32 },
-	{ "array_count", 2 * SOFT_SE_COUNT },
-	{ "simd_arrays_per_engine", 2 },
-	{ "cu_per_simd_array", 8 },
-	{ "simd_per_cu", 2 },
+	{ "array_count", 0 },
+	{ "simd_arrays_per_engine", 0 },
+	{ "cu_per_simd_array", 0 },
+	{ "simd_per_cu", 0 },
 	{ "max_slots_scratch_cu", SOFT_WAVES_PER_CU },
-	{ "gfx_target_version", SOFT_GFX_TARGET },
-	{ "vendor_id", 0x1002 },
-	{ "device_id", 0x744c },
+	{ "gfx_target_version", 0 },
+	{ "vendor_id", SOFT_PCI_VENDOR },
+	{ "device_id", 0 },
 	{ "location_id", 0 },
 	{ "domain", 0 },
 	{ "drm_render_minor", 0 },
 	{ "hive_id", 0 },
-	{ "num_sdma_engines", SOFT_SDMA_ENGINES },
+	{ "num_sdma_engines", 0 },
 	{ "num_sdma_xgmi_engines", 0 },
 	{ "num_sdma_queues_per_engine", 6 },
 	{ "num_cp_queues", 8 },
-	{ "max_engine_clk_fcompute", SOFT_SCLK_MAX_MHZ },
+	{ "max_engine_clk_fcompute", 0 },
 	{ "local_mem_size", 0 },
 	{ "fw_version", 2140 },
 	{ "capability", 0x2807a280 },
@@ -233,8 +271,22 @@ static const struct prop gpu_props[] = {
 /* The card's own value of a property. */
 static uint64_t card_prop(const struct soft_card *c, const struct prop *p)
 {
+	const struct isa_chip *chip = c->chip;
+	const struct isa_gen_info *g = soft_gen(c);
 	const struct prop own[] = {
 		{ "p2p_links_count", count_peers(c) },
+		{ "simd_count", count_simds(c) },
+		{ "caches_count", count_caches(c) },
+		{ "max_waves_per_simd", g->waves_per_simd },
+		{ "lds_size_in_kb", g->lds_bytes / 1024 },
+		{ "array_count", chip->n_se * chip->sa_per_se },
+		{ "simd_arrays_per_engine", chip->sa_per_se },
+		{ "cu_per_simd_array", chip->cus_per_sa },
+		{ "simd_per_cu", g->simds_per_cu },
+		{ "gfx_target_version", chip->gfx_target },
+		{ "device_id", chip->device_id },
+		{ "num_sdma_engines", chip->sdma_engines },
+		{ "max_engine_clk_fcompute", chip->sclk_mhz[1] },
 		{ "simd_id_base", simd_id_base(c) },
 		{ "location_id", SOFT_PCI_BUS(c->index) << 8 },
 		{ "drm_render_minor", SOFT_RENDER_MINOR + c->index },
@@ -271,9 +323,9 @@ void soft_gpu_identity(const struct soft_card *c,
 	out->location_id = gpu_prop(c, "location_id");
 	out->vendor_id = gpu_prop(c, "vendor_id");
 	out->device_id = gpu_prop(c, "device_id");
-	out->revision_id = SOFT_PCI_REV;
-	out->subsystem_vendor_id = SOFT_PCI_SUBVENDOR;
-	out->subsystem_device_id = SOFT_PCI_SUBDEVICE;
+	out->revision_id = c->chip->pci_rev;
+	out->subsystem_vendor_id = SOFT_PCI_VENDOR;
+	out->subsystem_device_id = c->chip->subdevice_id;
 	out->fw_version = gpu_prop(c, "fw_version");
 	out->gfx_target_version = gpu_prop(c, "gfx_target_version");
 	out->simd_count = gpu_prop(c, "simd_count");
@@ -315,22 +367,25 @@ static void put_igpu(struct buf *out)
 	put_props(out, p, ARRAY_SIZE(p));
 }
 
-static void put_bank(const struct soft_dev *d, struct buf *out, enum kind kind)
+static void put_bank(const struct soft_dev *d, struct buf *out,
+		     const struct node *node)
 {
+	const struct soft_card *c = node->card;
 	const struct {
 		uint64_t heap, bytes, width, mhz;
 	} t[] = {
 		[HOST] = { 0, host_memory_bytes(), 64, 2400 },
-		[GPU] = { d->o.small_bar ? 2 : 1, d->o.vram_bytes, 384,
-			  SOFT_MCLK_MAX_MHZ },
+		[GPU] = { d->o.small_bar ? 2 : 1, c ? c->vram_bytes : 0,
+			  c ? c->chip->vram_bits : 0,
+			  c ? c->chip->mclk_mhz[3] : 0 },
 		[IGPU] = { 1, IGPU_MEMORY_BYTES, 128, 2400 },
 	};
 	const struct prop p[] = {
-		{ "heap_type", t[kind].heap },
-		{ "size_in_bytes", t[kind].bytes },
+		{ "heap_type", t[node->kind].heap },
+		{ "size_in_bytes", t[node->kind].bytes },
 		{ "flags", 0 },
-		{ "width", t[kind].width },
-		{ "mem_clk_max", t[kind].mhz },
+		{ "width", t[node->kind].width },
+		{ "mem_clk_max", t[node->kind].mhz },
 	};
 
 	put_props(out, p, ARRAY_SIZE(p));
@@ -342,9 +397,12 @@ static void put_bank(const struct soft_dev *d, struct buf *out, enum kind kind)
  * link between GPUs from one of its halves, and tells the engines of a new
  * card's only afterwards: not of what comes from an older one.
  */
-static void put_link(struct buf *out, unsigned from, unsigned to)
+static void put_link(struct soft_dev *d, struct buf *out, unsigned from,
+		     unsigned to)
 {
-	const uint64_t engines = (1u << SOFT_SDMA_ENGINES) - 1;
+	/* Those of the GPU; the processor's graphics are given two, too. */
+	const struct soft_card *c = node_at(d, from ? from : to).card;
+	const uint64_t engines = (1u << (c ? c->chip->sdma_engines : 2)) - 1;
 	const bool peers = from && to;
 	const struct prop p[] = {
 		{ "type", 2 },
@@ -408,7 +466,8 @@ static unsigned count_entries(const struct soft_dev *d, const struct node *node,
 		unsigned n[3];
 	} t[] = {
 		{ "mem_banks", { 1, 1, 1 } },
-		{ "caches", { 0, N_CACHES, 0 } },
+		{ "caches",
+		  { 0, node->card ? count_caches(node->card) : 0, 0 } },
 		{ "io_links", { count_host_links(d), 1, 1 } },
 		{ "p2p_links", { 0, node->card ? count_peers(node->card) : 0,
 				 0 } },
@@ -446,13 +505,15 @@ static int read_entry(struct soft_dev *d, const struct node *node,
 	if (strcmp(end, "/properties"))
 		return *end ? -ENOENT : -EISDIR;
 	if (rest[0] == 'm')
-		put_bank(d, out, node->kind);
+		put_bank(d, out, node);
 	else if (rest[0] == 'c')
 		put_cache(out, node->card, (unsigned)i);
 	else if (rest[0] == 'p')
-		put_link(out, node->index, peer_node(node->card, (unsigned)i));
+		put_link(d, out, node->index,
+			 peer_node(node->card, (unsigned)i));
 	else /* the host's lead to all that follow it */
-		put_link(out, node->index, node->index ? 0 : (unsigned)i + 1);
+		put_link(d, out, node->index,
+			 node->index ? 0 : (unsigned)i + 1);
 	return 0;
 }
 

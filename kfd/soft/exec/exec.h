@@ -58,6 +58,7 @@ struct soft_now {
 
 /* What a wave sees of the device around it. */
 struct soft_env {
+	enum isa_gen gen; /* whose code is executed; soft_executes() it */
 	void *ctx;
 	/* The range that holds `va`, or false: not mapped for this GPU. */
 	bool (*find)(void *ctx, uint64_t va, struct soft_range *out);
@@ -143,6 +144,8 @@ struct soft_uop {
 /* Decoded instructions by address; private to one host thread. */
 struct soft_code_cache;
 struct soft_code_cache *soft_code_cache_new(void);
+/* Can waves of this generation be executed? */
+bool soft_executes(enum isa_gen gen);
 /* Code may have changed, and ranges. */
 void soft_code_cache_reset(struct soft_code_cache *c);
 void soft_code_cache_free(struct soft_code_cache *c);

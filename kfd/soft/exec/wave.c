@@ -33,6 +33,11 @@ struct soft_code_cache *soft_code_cache_new(void)
 	return c;
 }
 
+bool soft_executes(enum isa_gen gen)
+{
+	return gen == ISA_GFX11;
+}
+
 static void forget_ranges(struct soft_code_cache *c)
 {
 	memset(c->recent, 0, sizeof(c->recent));
@@ -272,9 +277,9 @@ static int highest_vgpr(const struct isa_inst *in)
 
 /* Fill a node whose key is set from the `size` bytes of code at its pc. */
 static void decode_node(struct soft_node *n, const uint8_t *code, uint64_t size,
-			int wave_size)
+			enum isa_gen gen, int wave_size)
 {
-	struct isa_target t = { ISA_GFX11, wave_size, .lax = true };
+	struct isa_target t = { gen, wave_size, .lax = true };
 	size_t max = size < ISA_MAX_SIZE_BYTES ? size : ISA_MAX_SIZE_BYTES;
 	const char *why = isa_decode(&t, code, max, &n->u.in);
 
@@ -317,7 +322,7 @@ static struct soft_node *fetch_node(struct soft_wave *w,
 	n = node_new(c, key);
 	n->pc = w->pc;
 	decode_node(n, r.host + (w->pc - r.va), r.size_bytes - (w->pc - r.va),
-		    w->wave_size);
+		    env->gen, w->wave_size);
 	return n;
 }
 

@@ -126,7 +126,8 @@ static void end_process(void)
 	kill(getpid(), SIGTERM);
 }
 
-/* "threads=2,kfd_minor=14,cards=1,vram=1024,small_bar=1", from t0-soft. */
+/* "threads=2,kfd_minor=14,chip=gfx1100,vram=1024", a chip for each card, from
+ * t0-soft. */
 static struct soft_options read_options(void)
 {
 	struct soft_options o = { 0 };
@@ -144,6 +145,8 @@ static struct soft_options read_options(void)
 			o.kfd_minor = (uint32_t)v;
 		else if (!strncmp(p, "cards=", 6))
 			o.cards = (unsigned)v;
+		else if (!strncmp(p, "chip=", 5) && o.cards < SOFT_CARDS_MAX)
+			o.chip[o.cards++] = isa_chip_find(p + 5);
 		else if (!strncmp(p, "vram=", 5))
 			o.vram_bytes = v;
 		else if (!strncmp(p, "small_bar=", 10))

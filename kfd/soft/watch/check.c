@@ -28,7 +28,8 @@ static const char *const rule_name[CHECK_COUNT] = {
 void check_where(const struct soft_watch *t, const struct site *s,
 		 struct buf *out)
 {
-	const struct isa_target target = { ISA_GFX11, s->wide ? 64 : 32, true };
+	const struct isa_target target = { s->u.in.gen, s->wide ? 64 : 32,
+					   true };
 	char text[ISA_TEXT_MAX];
 
 	isa_print(&target, &s->u.in, text, sizeof(text));

@@ -41,7 +41,7 @@ static bool is_same_address(const struct isa_inst *load,
 static bool is_guess(const struct actor *a, const struct site *load)
 {
 	const struct soft_env *env = a->w->group->env;
-	const struct isa_target t = { ISA_GFX11, a->w->wave_size, true };
+	const struct isa_target t = { load->u.in.gen, a->w->wave_size, true };
 	uint64_t at = load->pc + load->u.in.size_bytes;
 	const uint64_t end = at + LOOK_AHEAD_BYTES;
 	struct soft_range r;

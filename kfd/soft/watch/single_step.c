@@ -32,17 +32,19 @@ static size_t fetch_code(struct soft_wave *w, uint8_t code[ISA_MAX_SIZE_BYTES])
 	return n;
 }
 
-static struct site *site_new(struct soft_watch *t, uint64_t pc, bool wide,
+static struct site *site_new(struct soft_watch *t, const struct soft_wave *w,
 			     const uint8_t *code, size_t n)
 {
-	const struct isa_target target = { ISA_GFX11, wide ? 64 : 32, true };
+	const bool wide = w->wave_size == 64;
+	const struct isa_target target = { w->group->env->gen,
+					   w->wave_size, true };
 	struct site *s = xcalloc(1, sizeof(*s));
 
 	if (isa_decode(&target, code, n, &s->u.in)) {
 		free(s);
 		return NULL;
 	}
-	s->pc = pc;
+	s->pc = w->pc;
 	s->wide = wide;
 	memcpy(s->code, code, s->u.in.size_bytes);
 	watch_site_init(s, &target);
@@ -71,7 +73,7 @@ static struct site *site_at(struct soft_watch *t, struct soft_wave *w)
 		s->epoch = t->epoch;
 		return s;
 	}
-	s = n ? site_new(t, w->pc, wide, code, n) : NULL;
+	s = n ? site_new(t, w, code, n) : NULL;
 	if (!s)
 		return NULL;
 	s->epoch = t->epoch;

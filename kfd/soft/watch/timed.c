@@ -348,7 +348,7 @@ static void run_dispatch(struct soft_hook *h, struct soft_dispatch *dp)
 	info.taken_ticks = t.start_ts;
 	info.after_ticks = waited_for(timer, dp->l.q);
 	place_buffers(&t, d);
-	soft_timed_clock(&t, 0, SOFT_SCLK_MAX_MHZ);
+	soft_timed_clock(&t, 0, dp->l.q->card->chip->sclk_mhz[1]);
 	dp->started = xcalloc(1, dp->l.total / 8 + 1);
 	dp->l.env.now = &t.now;
 	dp->patience_ns = PATIENCE * d->o.deadline_ns;

@@ -2,8 +2,9 @@
  * kfd/soft/device/drm/drm.c - DRM: the ioctls of the render and card nodes,
  * and the answers to queries.
  *
- * The answers are those of a real board with device id 0x744c, revision c8;
- * usage and sensors are this device's own.
+ * The answers are those of a real board with device id 0x744c, revision c8, and
+ * for other chips what isa/tables/chips.def says in their place; usage and
+ * sensors are this device's own.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -15,11 +16,9 @@
 
 #define DRM_TYPE 'd'
 /* Of the driver whose answers these are. */
-#define DRM_MAJOR 3
-#define DRM_MINOR 57
-#define FAMILY_GC_11_0_0 145
-#define VRAM_GDDR6 9
-#define VRAM_RESERVED (SOFT_VRAM_BYTES - 25681096704ull) /* not usable */
+#define DRM_MAJOR     3
+#define DRM_MINOR     57
+#define VRAM_RESERVED 71929856ull /* not usable */
 
 /* The tail of DEV_INFO in newer kernels, after what libdrm 2.4.114 knows. */
 struct device_info {
@@ -50,52 +49,59 @@ union answer {
 	uint32_t reg[16];
 };
 
-static void device_info(union answer *a)
+/* Engines above 3 stand in columns 2 and 3 of rows 0 and so on. */
+static void cu_bitmap(const struct isa_chip *chip, uint32_t map[4][4])
 {
-	static const uint32_t se[4] = { 0xff, 0xff, 0xff, 0xff };
+	for (unsigned se = 0; se < chip->n_se; se++)
+		for (unsigned sa = 0; sa < chip->sa_per_se; sa++)
+			map[se % 4][se / 4 * 2 + sa] =
+				(1u << chip->cus_per_sa) - 1;
+}
+
+static void device_info(const struct isa_chip *chip, union answer *a)
+{
+	const struct isa_gen_info *gen = isa_gen_info(chip->gen);
 	struct drm_amdgpu_info_device *b = &a->device.base;
 
 	*b = (struct drm_amdgpu_info_device){
-		.device_id = 0x744c,
-		.external_rev = 1,
-		.pci_rev = SOFT_PCI_REV,
-		.family = FAMILY_GC_11_0_0,
-		.num_shader_engines = SOFT_SE_COUNT,
-		.num_shader_arrays_per_engine = 2,
+		.device_id = chip->device_id,
+		.external_rev = chip->external_rev,
+		.pci_rev = chip->pci_rev,
+		.family = chip->family,
+		.num_shader_engines = chip->n_se,
+		.num_shader_arrays_per_engine = chip->sa_per_se,
 		.gpu_counter_freq = KFD_GPU_CLOCK_HZ / 1000,
-		.max_engine_clock = SOFT_SCLK_MAX_MHZ * 1000,
-		.max_memory_clock = SOFT_MCLK_MAX_MHZ * 1000,
-		.cu_active_number = SOFT_CU_COUNT,
-		.enabled_rb_pipes_mask = 0xffffff,
-		.num_rb_pipes = 24,
+		.max_engine_clock = chip->sclk_mhz[1] * 1000,
+		.max_memory_clock = chip->mclk_mhz[3] * 1000,
+		.cu_active_number = isa_chip_cus(chip),
+		.enabled_rb_pipes_mask = (1u << chip->n_rb) - 1,
+		.num_rb_pipes = chip->n_rb,
 		.num_hw_gfx_contexts = 8,
 		.virtual_address_offset = 0x200000,
 		.virtual_address_max = 0x800000000000,
 		.virtual_address_alignment = KFD_PAGE_BYTES,
 		.pte_fragment_size = 2u << 20,
 		.gart_page_size = KFD_PAGE_BYTES,
-		.vram_type = VRAM_GDDR6,
-		.vram_bit_width = 384,
+		.vram_type = chip->vram_type,
+		.vram_bit_width = chip->vram_bits,
 		.wave_front_size = 32,
-		.num_shader_visible_vgprs = 1536,
-		.num_cu_per_sh = 8,
-		.num_tcc_blocks = 24,
+		.num_shader_visible_vgprs = chip->vgprs,
+		.num_cu_per_sh = chip->cus_per_sa,
+		.num_tcc_blocks = chip->n_tcc,
 		.high_va_offset = 0xffff800000000000,
 		.high_va_max = 0xffffffffffe00000,
 	};
-	/* Engines 4 and 5 stand in columns 2 and 3 of rows 0 and 1. */
-	for (int i = 0; i < 4; i++)
-		memcpy(b->cu_bitmap[i], se, i < 2 ? 16 : 8);
+	cu_bitmap(chip, b->cu_bitmap);
 	memcpy(b->cu_ao_bitmap, b->cu_bitmap, sizeof(b->cu_bitmap));
-	a->device.min_engine_clock = SOFT_SCLK_MIN_MHZ * 1000;
-	a->device.min_memory_clock = SOFT_MCLK_MIN_MHZ * 1000;
-	a->device.tcp_cache_size = 32;
+	a->device.min_engine_clock = chip->sclk_mhz[0] * 1000;
+	a->device.min_memory_clock = chip->mclk_mhz[0] * 1000;
+	a->device.tcp_cache_size = gen->tcp_kib;
 	a->device.num_sqc_per_wgp = 1;
-	a->device.sqc_data_cache_size = 16;
-	a->device.sqc_inst_cache_size = 32;
-	a->device.gl1c_cache_size = 256;
-	a->device.gl2c_cache_size = 6144;
-	a->device.mall_size = 100663296;
+	a->device.sqc_data_cache_size = gen->sqc_data_kib;
+	a->device.sqc_inst_cache_size = gen->sqc_inst_kib;
+	a->device.gl1c_cache_size = gen->gl1_kib;
+	a->device.gl2c_cache_size = chip->l2_kib;
+	a->device.mall_size = chip->mall_kib * 1024ull;
 }
 
 static struct drm_amdgpu_heap_info heap_info(uint64_t total, uint64_t lost,
@@ -113,8 +119,8 @@ static void memory_info(struct soft_card *c, union answer *a)
 	uint64_t vram, gtt;
 
 	soft_memory_usage(c, &vram, &gtt);
-	a->memory.vram = heap_info(d->o.vram_bytes, VRAM_RESERVED, vram);
-	a->memory.cpu_accessible_vram = heap_info(soft_visible_bytes(d),
+	a->memory.vram = heap_info(c->vram_bytes, VRAM_RESERVED, vram);
+	a->memory.cpu_accessible_vram = heap_info(soft_visible_bytes(c),
 						  VRAM_RESERVED,
 						  d->o.small_bar ? 0 : vram);
 	a->memory.gtt = heap_info(d->sys_limit, 0, gtt);
@@ -143,14 +149,16 @@ static int answer_firmware(const struct drm_amdgpu_query_fw *q, union answer *a)
 	return -EINVAL;
 }
 
-static int hw_ip(uint32_t type, union answer *a)
+static int hw_ip(const struct isa_chip *chip, uint32_t type, union answer *a)
 {
-	static const struct {
+	const uint8_t *gfx = isa_gen_info(chip->gen)->gfx_ip;
+	const struct {
 		uint32_t major, minor, rings, align;
 	} t[] = {
-		[AMDGPU_HW_IP_GFX] = { 11, 0, 0x1, 32 },
-		[AMDGPU_HW_IP_COMPUTE] = { 11, 0, 0xf, 32 },
-		[AMDGPU_HW_IP_DMA] = { 6, 0, 0x3, 256 },
+		[AMDGPU_HW_IP_GFX] = { gfx[0], gfx[1], 0x1, 32 },
+		[AMDGPU_HW_IP_COMPUTE] = { gfx[0], gfx[1], 0xf, 32 },
+		[AMDGPU_HW_IP_DMA] = { chip->sdma_ip[0], chip->sdma_ip[1],
+				       (1u << chip->sdma_engines) - 1, 256 },
 	};
 
 	if (type >= AMDGPU_HW_IP_NUM)
@@ -191,10 +199,10 @@ static int answer_sensor(struct soft_card *c, uint32_t type, union answer *a)
 		a->u32 = s.vddgfx_mv;
 		break;
 	case AMDGPU_INFO_SENSOR_STABLE_PSTATE_GFX_SCLK:
-		a->u32 = SOFT_SCLK_MAX_MHZ / 2;
+		a->u32 = c->chip->sclk_mhz[1] / 2;
 		break;
 	case AMDGPU_INFO_SENSOR_STABLE_PSTATE_GFX_MCLK:
-		a->u32 = SOFT_MCLK_MAX_MHZ;
+		a->u32 = c->chip->mclk_mhz[3];
 		break;
 	default: /* no north bridge on a discrete card */
 		return -EOPNOTSUPP;
@@ -212,7 +220,7 @@ static int answer_registers(struct soft_card *c, uint32_t at, uint32_t count,
 	if (count != 1 || (at != addr_config && at != status))
 		return -EINVAL;
 	pthread_mutex_lock(&c->load.lock);
-	a->reg[0] = at == addr_config ? KFD_GFX1100_GB_ADDR_CONFIG :
+	a->reg[0] = at == addr_config ? c->chip->addr_config :
 		    c->load.running   ? active :
 					0;
 	pthread_mutex_unlock(&c->load.lock);
@@ -231,7 +239,7 @@ static int answer_query(struct soft_card *c, const struct drm_amdgpu_info *q,
 		a->u32 = 1;
 		return sizeof(a->u32);
 	case AMDGPU_INFO_HW_IP_INFO:
-		return hw_ip(q->query_hw_ip.type, a);
+		return hw_ip(c->chip, q->query_hw_ip.type, a);
 	case AMDGPU_INFO_HW_IP_COUNT:
 		a->u32 = q->query_hw_ip.type <= AMDGPU_HW_IP_DMA;
 		return q->query_hw_ip.type < AMDGPU_HW_IP_NUM ? 4 : -EINVAL;
@@ -256,16 +264,16 @@ static int answer_query(struct soft_card *c, const struct drm_amdgpu_info *q,
 		return sizeof(a->gds); /* none */
 	case AMDGPU_INFO_VRAM_GTT:
 		a->vram_gtt.vram_size =
-			heap_info(d->o.vram_bytes, VRAM_RESERVED, 0)
+			heap_info(c->vram_bytes, VRAM_RESERVED, 0)
 				.usable_heap_size;
-		a->vram_gtt.vram_cpu_accessible_size = soft_visible_bytes(d);
+		a->vram_gtt.vram_cpu_accessible_size = soft_visible_bytes(c);
 		a->vram_gtt.gtt_size = d->sys_limit;
 		return sizeof(a->vram_gtt);
 	case AMDGPU_INFO_READ_MMR_REG:
 		return answer_registers(c, q->read_mmr_reg.dword_offset,
 					q->read_mmr_reg.count, a);
 	case AMDGPU_INFO_DEV_INFO:
-		device_info(a);
+		device_info(c->chip, a);
 		return sizeof(a->device);
 	case AMDGPU_INFO_MEMORY:
 		memory_info(c, a);

@@ -135,7 +135,7 @@ static struct drm_ring *ring_new(struct soft_card *c, uint32_t ip)
 	r->q.type = ip == AMDGPU_HW_IP_DMA ? KFD_QUEUE_SDMA : KFD_QUEUE_COMPUTE;
 	r->q.id = SOFT_QUEUES_MAX + ip;
 	r->q.active = 1;
-	r->q.cus = SOFT_CU_COUNT;
+	r->q.cus = isa_chip_cus(c->chip);
 	r->q.doorbell = c->doorbell;
 	r->end = &r->job;
 	pthread_mutex_init(&r->lock, NULL);
