@@ -69,10 +69,11 @@ static bool check_options(const struct ssa_func *f, const struct cc_options *o,
 	enum isa_gen gen;
 	uint64_t size = 1;
 
-	if (!isa_chip_parse(o->chip, &gen) || gen != ISA_GFX11)
+	if (!isa_chip_parse(o->chip, &gen) ||
+	    (gen != ISA_GFX11 && gen != ISA_GFX11_5))
 		return err_set(e, ERR_UNSUPPORTED,
 			       "kernel %s: no code for chip '%s'; wanted one "
-			       "of gfx1100 to gfx1103",
+			       "of gfx1100 to gfx1103, gfx1150 or gfx1151",
 			       f->name, o->chip);
 	if (o->wgp && o->cu)
 		return err_set(e, ERR_USAGE, "kernel %s: WGP mode and CU mode; "

@@ -13,7 +13,7 @@ static bool opened(struct lib *l, const char *name, enum dsl_type weights)
 
 	*l = (struct lib){ .entry = kernel_find(name),
 			   .shape = { .type = DSL_F32, .weights = weights } };
-	cc_options_init(&o);
+	cc_test_options(&o);
 	l->f = kernel_build(l->entry, &l->shape, &e);
 	if (ok(l->f && cc_compile(l->f, &o, &l->obj, &e), "%s compiles", name))
 		return true;

@@ -8,6 +8,7 @@
 
 static uint64_t seed = 2600;
 static struct cc_dev dev;
+static struct cc_options options;
 
 static uint32_t pick(uint32_t n)
 {
@@ -169,7 +170,7 @@ static size_t one_kernel(int shapes, size_t *cases, size_t *refused)
 	size_t wrong = 0;
 
 	x.c = random_config(&x.op);
-	if (!gemm_compile(&x.op, &x.c, NULL, &code, &e)) {
+	if (!gemm_compile(&x.op, &x.c, &options, &code, &e)) {
 		const bool is_long = e.code == ERR_UNSUPPORTED &&
 				     strstr(e.msg, "a branch over");
 
@@ -223,7 +224,7 @@ static void test_defaults(void)
 
 			gemm_op_name(&x.op, op, sizeof(op));
 			gemm_config_name(&x.c, name, sizeof(name));
-			if (!gemm_compile(&x.op, &x.c, NULL, &code, &e)) {
+			if (!gemm_compile(&x.op, &x.c, &options, &code, &e)) {
 				ok(false, "%s %s: %s", op, name, e.msg);
 				continue;
 			}
@@ -246,6 +247,7 @@ int main(void)
 	size_t wrong = 0, cases = 0, refused = 0;
 
 	diag("seed %llu", (unsigned long long)seed);
+	cc_test_options(&options);
 	if (!ok(cc_dev_open(&dev, true, &e), "the soft device opens"))
 		return plan_done();
 	for (int k = 0; k < kernels; k++)

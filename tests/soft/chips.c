@@ -23,6 +23,8 @@ static const struct row {
 	{ "soft:gfx1102", "Radeon RX 7600", 0x7480, 32, 2, 2, 2048, 32768,
 	  1024 },
 	{ "soft:gfx1103", "Radeon 780M", 0x15bf, 12, 1, 2, 2048, 0, 1024 },
+	{ "soft:gfx1150", "Radeon 890M", 0x150e, 16, 1, 2, 2048, 0, 1024 },
+	{ "soft:gfx1151", "Radeon 8060S", 0x1586, 40, 2, 2, 2048, 32768, 1536 },
 };
 
 static uint64_t find_number(const char *text, const char *name)

@@ -55,6 +55,7 @@ static bool kernel_make(struct gpu_card *g, struct gpu_kernel *k, struct err *e)
 	struct cc_options o;
 
 	kernel_options(&k->shape, &o);
+	o.chip = g->costs.chip;
 	o.costs = &g->costs;
 	if (!kernel_object(&g->objects, k->entry, &k->shape, &o, &k->object, e))
 		return err_wrap(e, "kernel %s", k->entry->name);
@@ -158,6 +159,7 @@ static const struct gpu_tiles *tiles_make(struct gpu_card *g,
 		if (t)
 			return t;
 		cc_options_init(&o);
+		o.chip = g->costs.chip;
 		o.costs = &g->costs;
 		if (!gemm_object(&g->objects, &want->op, &want->config, &o,
 				 &want->objects, e))
@@ -199,12 +201,14 @@ const struct gpu_tiles *gpu_tiles(struct gpu_card *g, const struct gemm_op *op,
  */
 static bool selector_open(struct gpu_card *g, struct err *e)
 {
+	const char *chip = kfd_info(g->dev)->gfx;
+
 	g->tune = (struct tune_opts){ .costs = &g->costs,
 				      .objects = &g->objects };
-	if (!cost_open(&g->costs, "gfx1100", NULL, true, COST_HARDWARE, NULL,
-		       e))
+	if (!cost_open(&g->costs, chip, NULL, true, COST_HARDWARE, NULL, e))
 		return false;
-	if (access(res_path(NULL), F_OK) != 0)
+	/* What was tuned is code of one chip. */
+	if (access(res_path(NULL), F_OK) != 0 || strcmp(chip, TUNE_CHIP))
 		return true;
 	g->selector = tune_selector_open(&g->tune, e);
 	return g->selector != NULL;

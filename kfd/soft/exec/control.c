@@ -416,6 +416,7 @@ static soft_handler *const handler[ISA_OP_COUNT] = {
 	[ISA_s_sendmsg_rtn_b64] = run_s_sendmsg_rtn,
 	NOTHING(s_nop),
 	NOTHING(s_sleep),
+	NOTHING(s_singleuse_vdst),
 	NOTHING(s_set_inst_prefetch_distance),
 	NOTHING(s_clause),
 	NOTHING(s_delay_alu),

@@ -5,6 +5,7 @@
  * function here, and a slot in the table that finds it.
  */
 #include "kfd/soft/exec/mem.h"
+#include "kfd/soft/exec/valu_mods.h"
 
 /* --------------------------------------------------------- operands ---- */
 
@@ -324,6 +325,104 @@ static void run_movrelsd_2(struct soft_wave *w, const struct soft_uop *u)
 	move_relative(w, u, m0 & 0x3ff, m0 >> 16 & 0x3ff);
 }
 
+/* --------------------------------------------- floats (RDNA3.5 and up) ---- */
+
+/*
+ * Each does to SGPRs what a vector instruction does to a lane, rounding, keeping
+ * denormals and passing NaNs on as MODE says; SCC changes in compares only.  The
+ * upper half of a 16-bit result is zero.
+ */
+static const struct {
+	enum isa_op scalar, vector;
+} twins[] = {
+#define TWIN(name)     { ISA_s_##name, ISA_v_##name },
+#define TWINS(name)    TWIN(name##_f32) TWIN(name##_f16)
+#define COMPARES(name) TWINS(cmp_##name)
+	TWINS(add) TWINS(sub) TWINS(min) TWINS(max) TWINS(mul) TWINS(fmac)
+		TWINS(ceil) TWINS(floor) TWINS(trunc) TWINS(rndne) TWIN(
+			fmaak_f32) TWIN(fmamk_f32) TWIN(cvt_pk_rtz_f16_f32)
+			TWIN(cvt_f32_i32) TWIN(cvt_f32_u32) TWIN(cvt_i32_f32)
+				TWIN(cvt_u32_f32) TWIN(cvt_f16_f32)
+					TWIN(cvt_f32_f16){ ISA_s_cvt_hi_f32_f16,
+							   ISA_v_cvt_f32_f16 },
+	COMPARES(lt) COMPARES(eq) COMPARES(le) COMPARES(gt) COMPARES(lg)
+		COMPARES(ge) COMPARES(o) COMPARES(u) COMPARES(nge) COMPARES(nlg)
+			COMPARES(ngt) COMPARES(nle) COMPARES(neq) COMPARES(nlt)
+};
+
+/* What the k-th source of the row's vector instruction is. */
+static enum isa_type type_of(const struct soft_lane_op *row, int k)
+{
+	const struct isa_op_info *op =
+		isa_op_info((enum isa_op)(row - soft_simd()->ops));
+
+	for (int i = 0; i < op->n_opnd; i++)
+		if (op->opnd[i].slot != ISA_SLOT_D &&
+		    op->opnd[i].slot != ISA_SLOT_CD && !k--)
+			return (enum isa_type)op->opnd[i].type;
+	return (enum isa_type)op->opnd[0].type; /* RD: the destination */
+}
+
+/* Source k as the vector instruction's, in lane 0 of v. */
+static void fetch_source(struct soft_wave *w, const struct soft_uop *u,
+			 const struct isa_operand *o, int k,
+			 uint32_t v[2 * SOFT_LANES])
+{
+	const struct soft_lane_op *row = u->op;
+	const uint32_t mode = soft_row_mode(row, w->mode);
+	const enum isa_type type = type_of(row, k);
+
+	memset(v, 0, SOFT_VREG_BYTES);
+	v[0] = (uint32_t)soft_read_scalar(w, o, &u->in);
+	if (u->in.op == ISA_s_cvt_hi_f32_f16)
+		v[0] >>= 16;
+	if (!(row->flags & SOFT_V_KEEP) && mods_flush(type, mode, false))
+		mods_flush_vreg(type, v);
+}
+
+static void run_float(struct soft_wave *w, const struct soft_uop *u)
+{
+	const struct soft_lane_op *row = u->op;
+	const uint32_t mode = soft_row_mode(row, w->mode);
+	const struct isa_operand *dst = NULL;
+	_Alignas(64) uint32_t src[3][2 * SOFT_LANES] = { 0 };
+	_Alignas(64) uint32_t d[2 * SOFT_LANES] = { 0 };
+	struct soft_lanes x = { .a = src[0],
+				.b = src[1],
+				.c = src[2],
+				.d = d,
+				.exec = 1,
+				.mode = w->mode };
+	int k = 0;
+
+	for (int i = 0; i < u->in.n_opnd; i++)
+		if (u->in.opnd[i].role & ISA_DST)
+			dst = &u->in.opnd[i];
+		else
+			fetch_source(w, u, &u->in.opnd[i], k, src[k]), k++;
+	if (dst && dst->role & ISA_SRC)
+		fetch_source(w, u, dst, k, src[k]);
+	mods_compute(row, dst ? dst->type : ISA_T_F32, mode, &x);
+	if (!dst) {
+		w->scc = x.mask_out & 1;
+		return;
+	}
+	mods_finish(&u->in, dst->type, mode, row->flags, d);
+	soft_write_scalar(w, dst,
+			  isa_type_is_half(dst->type) ? d[0] & 0xffff : d[0]);
+}
+
+/* The handler of a float instruction, and its row, or NULL. */
+static soft_handler *find_float(const struct isa_inst *in, const void **op)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(twins); i++)
+		if (twins[i].scalar == in->op) {
+			*op = &soft_simd()->ops[twins[i].vector];
+			return run_float;
+		}
+	return NULL;
+}
+
 /* ------------------------------------------------------------ table ---- */
 
 static soft_handler *const handler[ISA_OP_COUNT] = {
@@ -346,5 +445,6 @@ static soft_handler *const handler[ISA_OP_COUNT] = {
 soft_handler *soft_salu_handler(const struct isa_inst *in, const void **op)
 {
 	*op = NULL;
-	return handler[in->op];
+	return handler[in->op] ? handler[in->op] :
+				 find_float(in, op);
 }

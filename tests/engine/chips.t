@@ -1,0 +1,22 @@
+#!/bin/sh
+# A model says the same on every chip in software and on the processor.
+. tests/tap.sh
+q=$T0_BUILD/t0-qwen3
+m=$tmp/model
+unset T0_DB T0_DEVICE
+cd "$tmp" || exit
+
+say() { "$q" generate -q -m "$m" --greedy -n 24 --prompt 'The sea is' "$@"; }
+
+exits 0 'a model' "$q" make -q --shape tiny --weights f32 -m "$m"
+exits 0 'on the processor' say
+cp "$tmp/out" want
+for chip in gfx1100 gfx1101 gfx1102 gfx1103 gfx1150 gfx1151; do
+	exits 0 "on a $chip" say --backend gpu --device "soft:$chip"
+	ok 'the same text' cmp want "$tmp/out"
+done
+exits 0 'shared out to two' say --backend gpu --device soft:gfx1151 --devices 2
+ok 'the same text' cmp want "$tmp/out"
+exits 2 'a chip that is not there' say --backend gpu --device soft:gfx1201
+has "$tmp/err" 'there is no gfx1201 in software' 'is named, with those that are'
+plan_done
