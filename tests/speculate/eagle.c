@@ -10,7 +10,7 @@
 
 #include "engine/model/model.h"
 #include "engine/speculate/speculate.h"
-#include "tests/engine/eagle-folder.h"
+#include "tests/speculate/eagle-folder.h"
 #include "tests/tap.h"
 
 enum { ENTRIES = 23, GUESSES = 3, ALL = ENTRIES + GUESSES, WIDE = 512 };

@@ -13,7 +13,7 @@
 #include "engine/model/model.h"
 #include "engine/speculate/speculate.h"
 #include "engine/train/heads/heads.h"
-#include "tests/engine/eagle-folder.h"
+#include "tests/speculate/eagle-folder.h"
 #include "tests/tap.h"
 
 enum { PROMPT = 48, TOKENS = 24, POSITIONS = PROMPT + TOKENS, BY = 5 };

@@ -27,7 +27,7 @@ static struct qwen_state *state_new(const struct qwen_model *m,
 	const struct qwen_shape shape = { .sequences = SEQUENCES,
 					  .positions = LONGEST,
 					  .max_tokens = LONGEST,
-					  .cache = cache,
+					  .cache = qwen_both(cache),
 					  .blocks = paged ? BLOCKS : 0 };
 	const uint32_t taps[] = { 1, m->config.layers };
 	struct err e = { 0 };
