@@ -261,7 +261,7 @@ static void test_hang(void)
 /* Nobody runs for longer than the deadline, then the signal is set. */
 static void *set_after_standstill(void *signal)
 {
-	stand_still(1500);
+	stand_still(4000);
 	nanosleep(&(struct timespec){ 0, 300 * MS }, NULL);
 	kfd_signal_set(signal, 0);
 	return NULL;
@@ -277,7 +277,7 @@ static void test_standstill(void)
 	    !ok(kfd_signal_new(r.dev, 1, &s, &r.e), "a signal"))
 		return;
 	pthread_create(&t, NULL, set_after_standstill, s);
-	ok(kfd_signal_wait(s, time_mono_ns() + 1000 * MS, &r.e),
+	ok(kfd_signal_wait(s, time_mono_ns() + 3500 * MS, &r.e),
 	   "a wait does not end while nobody runs (%s)", r.e.msg);
 	pthread_join(t, NULL);
 	kfd_signal_free(s);
