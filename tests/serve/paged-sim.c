@@ -89,5 +89,6 @@ int main(void)
 			q.cache = qwen_both(caches[i]);
 			test_pass(&c, &m, q);
 		}
+	cost_fini(&m);
 	return plan_done();
 }
