@@ -52,8 +52,14 @@ is "$(complete_words t0-isa list --al)" '' 'which another does not'
 is "$(complete_words t0-results list --color al)" always \
 	'values that the help lists are completed'
 PATH=$tmp/usr/bin:$PATH
-is "$(complete_words t0-run --device so)" soft 'and devices'
-is "$(complete_words t0-run --device = so)" soft 'behind a sign, too'
+devices='soft
+soft:gfx1101
+soft:gfx1102
+soft:gfx1103
+soft:gfx1150
+soft:gfx1151'
+is "$(complete_words t0-run --device so)" "$devices" 'and devices'
+is "$(complete_words t0-run --device = so)" "$devices" 'behind a sign, too'
 "$build/t0-isa" verify tests/data/kernels/reduce.co --db "$tmp/runs.db" >/dev/null
 is "$(T0_DB=$tmp/runs.db complete_words t0-results show 1)" 1 \
 	'and the numbers of runs'
