@@ -94,12 +94,10 @@ struct qwen_quality {
 	double same_best;	/* share of tokens with the same likeliest */
 	double perplexity_a, perplexity_b;
 };
-/* Both models have the same vocabulary. */
-/* log of the sum of exp(v[n]), so that log p[i] = v[i] - that. */
-double qwen_log_total(const float *v, uint32_t n);
 /* KL(a || b) of logits [n] whose log totals are ta and tb, nats. */
 double qwen_divergence(const float *a, double ta, const float *b, double tb,
 		       uint32_t n);
+/* Both models have the same vocabulary. */
 bool qwen_quality(const struct qwen_model *a, const struct qwen_model *b,
 		  const struct qwen_sample_text *text,
 		  const volatile sig_atomic_t *stop, struct qwen_quality *out,

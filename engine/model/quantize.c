@@ -191,17 +191,6 @@ bool qwen_quantized_write(struct qwen_model *m, const char *from,
 
 /* ---- quality ---- */
 
-double qwen_log_total(const float *v, uint32_t n)
-{
-	double top = v[0], sum = 0;
-
-	for (uint32_t i = 1; i < n; i++)
-		top = v[i] > top ? v[i] : top;
-	for (uint32_t i = 0; i < n; i++)
-		sum += exp(v[i] - top);
-	return top + log(sum);
-}
-
 double qwen_divergence(const float *a, double ta, const float *b, double tb,
 		       uint32_t n)
 {

@@ -282,7 +282,7 @@ static void run_product(void *ctx, struct threads *t, unsigned thread)
 }
 
 /* y [n][rows] = W x, or with `add` += */
-static void multiply(const struct qwen_eagle *h, const struct qwen_matrix *w,
+static void multiply_rows(const struct qwen_eagle *h, const struct qwen_matrix *w,
 		     const float *x, uint32_t n, float *y, bool add)
 {
 	struct product p = { h->m->kernels, w, x, y, n, add };
@@ -354,18 +354,18 @@ static void run_layer(struct qwen_eagle *h, const uint32_t *id, uint32_t from,
 		norm_row(h, h->x + (size_t)i * c->hidden, h->hidden_norm,
 			 both + c->hidden);
 	}
-	multiply(h, &h->q, h->h, n, h->qs, false);
-	multiply(h, &h->k, h->h, n, h->keys + from * kv, false);
-	multiply(h, &h->v, h->h, n, h->values + from * kv, false);
+	multiply_rows(h, &h->q, h->h, n, h->qs, false);
+	multiply_rows(h, &h->k, h->h, n, h->keys + from * kv, false);
+	multiply_rows(h, &h->v, h->h, n, h->values + from * kv, false);
 	attend_entries(h, from, n);
-	multiply(h, &h->o, h->as, n, h->x, true);
+	multiply_rows(h, &h->o, h->as, n, h->x, true);
 	for (uint32_t i = 0; i < n; i++)
 		norm_row(h, h->x + (size_t)i * c->hidden, h->ffn_norm,
 			 h->h + (size_t)i * c->hidden);
-	multiply(h, &h->gate, h->h, n, h->gates, false);
-	multiply(h, &h->up, h->h, n, h->ups, false);
+	multiply_rows(h, &h->gate, h->h, n, h->gates, false);
+	multiply_rows(h, &h->up, h->h, n, h->ups, false);
 	h->m->kernels->swiglu(h->gates, h->ups, n * c->ffn, h->gates);
-	multiply(h, &h->down, h->gates, n, h->x, true);
+	multiply_rows(h, &h->down, h->gates, n, h->x, true);
 }
 
 const float *qwen_eagle_read(struct qwen_eagle *h, const float *hidden,
@@ -376,7 +376,7 @@ const float *qwen_eagle_read(struct qwen_eagle *h, const float *hidden,
 
 	for (uint32_t at = 0; at < n; at += some) {
 		some = n - at < TOGETHER ? n - at : TOGETHER;
-		multiply(h, &h->fc, hidden + at * 3 * wide, some, h->x, false);
+		multiply_rows(h, &h->fc, hidden + at * 3 * wide, some, h->x, false);
 		run_layer(h, id + at, from + at, some);
 	}
 	memmove(h->x, h->x + (some - 1) * wide, wide * sizeof(*h->x));
@@ -393,7 +393,7 @@ uint32_t qwen_eagle_say(struct qwen_eagle *h)
 	uint32_t id = 0;
 
 	norm_row(h, h->x, h->norm, h->h);
-	multiply(h, &h->out, h->h, 1, h->logits, false);
+	multiply_rows(h, &h->out, h->h, 1, h->logits, false);
 	const float top = h->m->kernels->largest(h->logits, h->vocab);
 	while (id + 1 < h->vocab && h->logits[id] != top)
 		id++;

@@ -171,7 +171,7 @@ bool qwen_state_tap(struct qwen_state *s, const uint32_t *layer, uint32_t n,
 }
 
 const float *qwen_kept(const struct qwen_state *s, uint32_t sequence,
-			 uint32_t position)
+		       uint32_t position)
 {
 	return kept_at(s, sequence, position);
 }
@@ -270,6 +270,20 @@ static void results_init(struct qwen_state *s)
 	p->logits = s->logits;
 }
 
+/* The pass of tokens whose positions are set; false: it is of none. */
+static bool run_pass(struct qwen_state *s, const struct qwen_token *token,
+		     uint32_t n, struct err *e)
+{
+	memcpy(s->token, token, n * sizeof(*token));
+	s->pass.n = n;
+	results_init(s);
+	taps_init(s);
+	if (!n || s->m->backend->forward(s->own, &s->pass, e))
+		return true;
+	s->pass.n = 0;
+	return false;
+}
+
 bool qwen_forward(struct qwen_state *s, const struct qwen_token *token,
 		  uint32_t n, struct err *e)
 {
@@ -278,14 +292,9 @@ bool qwen_forward(struct qwen_state *s, const struct qwen_token *token,
 				      .stop = s->shape.stop };
 	if (!tokens_check(s, token, n, e) || !positions_set(s, token, n, e))
 		return false;
-	memcpy(s->token, token, n * sizeof(*token));
-	s->pass.n = n;
-	results_init(s);
-	taps_init(s);
-	if (!n || s->m->backend->forward(s->own, &s->pass, e))
+	if (run_pass(s, token, n, e))
 		return true;
 	positions_back(s, token, n);
-	s->pass.n = 0;
 	return false;
 }
 
@@ -338,16 +347,8 @@ bool qwen_forward_tree(struct qwen_state *s, const struct qwen_token *token,
 	if (n > QWEN_FEW)
 		return err_set(e, ERR_USAGE, "%u tokens of trees; at most %d "
 			       "fit", n, QWEN_FEW);
-	if (!tokens_check(s, token, n, e) || !tree_set(s, token, parent, n, e))
-		return false;
-	memcpy(s->token, token, n * sizeof(*token));
-	s->pass.n = n;
-	results_init(s);
-	taps_init(s);
-	if (!n || s->m->backend->forward(s->own, &s->pass, e))
-		return true;
-	s->pass.n = 0;
-	return false;
+	return tokens_check(s, token, n, e) &&
+	       tree_set(s, token, parent, n, e) && run_pass(s, token, n, e);
 }
 
 /* Did another token of the pass have its position later? */

@@ -212,7 +212,7 @@ bool qwen_state_tap(struct qwen_state *s, const uint32_t *layer, uint32_t n,
 		    struct err *e);
 /* [n][hidden] of a position that the sequence holds. */
 const float *qwen_kept(const struct qwen_state *s, uint32_t sequence,
-			 uint32_t position);
+		       uint32_t position);
 
 /*
  * ERR_USAGE: more tokens than max_tokens, an id or sequence that is not there,

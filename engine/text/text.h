@@ -225,6 +225,8 @@ bool qwen_sample_proposed(struct qwen_sampler *s, const float *logits,
 
 /* ---------------------------------------------------------- likely.c ---- */
 
+/* log sum exp(v[i]) of n >= 1 logits. */
+double qwen_log_total(const float *v, uint32_t n);
 /* A token and the natural logarithm of its probability by the logits alone. */
 struct qwen_likely {
 	uint32_t id;
