@@ -7,32 +7,16 @@
  * that one, and stands for the model's hidden states of the next entry where
  * these are not there yet.
  */
-#include <jansson.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/speculate/speculate.h"
+#include "engine/speculate/heads_int.h"
 
 /* Entries that are made at once. */
-#define TOGETHER	 QWEN_FEW
-#define MAX_CONFIG_BYTES ((size_t)1 << 20)
+#define TOGETHER QWEN_FEW
 
 /* ---- the folder ---- */
-
-static bool size_read(const json_t *j, const char *key, uint32_t most,
-		      uint32_t otherwise, uint32_t *out, struct err *e)
-{
-	const json_t *v = json_object_get(j, key);
-	const json_int_t n = v ? json_integer_value(v) : otherwise;
-
-	if ((v && !json_is_integer(v)) || n < 1 || n > most)
-		return err_set(e, ERR_INPUT,
-			       "\"%s\": wanted a whole number, 1 to %u", key,
-			       most);
-	*out = (uint32_t)n;
-	return true;
-}
 
 static bool real_read(const json_t *j, const char *key, double otherwise,
 		      double *out, struct err *e)
@@ -53,16 +37,20 @@ static bool config_take(struct qwen_eagle *h, const json_t *j, struct err *e)
 	if (scaling && !json_is_null(scaling))
 		return err_set(e, ERR_UNSUPPORTED,
 			       "\"rope_scaling\": wanted none");
-	if (!size_read(j, "hidden_size", 1 << 20, 0, &c->hidden, e) ||
-	    !size_read(j, "intermediate_size", 1 << 20, 0, &c->ffn, e) ||
-	    !size_read(j, "num_attention_heads", 1024, 0, &c->heads, e) ||
-	    !size_read(j, "num_key_value_heads", 1024, c->heads, &c->kv_heads,
-		       e) ||
-	    !size_read(j, "head_dim", 1024, c->hidden / c->heads, &c->head_dim,
-		       e) ||
-	    !size_read(j, "vocab_size", UINT32_MAX - 1, 0, &c->vocab, e) ||
-	    !size_read(j, "draft_vocab_size", c->vocab, c->vocab, &h->vocab,
-		       e) ||
+	if (!heads_count_read(j, "hidden_size", 1, 1 << 20, HEADS_NEED,
+			      &c->hidden, e) ||
+	    !heads_count_read(j, "intermediate_size", 1, 1 << 20, HEADS_NEED,
+			      &c->ffn, e) ||
+	    !heads_count_read(j, "num_attention_heads", 1, 1024, HEADS_NEED,
+			      &c->heads, e) ||
+	    !heads_count_read(j, "num_key_value_heads", 1, 1024, c->heads,
+			      &c->kv_heads, e) ||
+	    !heads_count_read(j, "head_dim", 1, 1024, c->hidden / c->heads,
+			      &c->head_dim, e) ||
+	    !heads_count_read(j, "vocab_size", 1, UINT32_MAX - 1, HEADS_NEED,
+			      &c->vocab, e) ||
+	    !heads_count_read(j, "draft_vocab_size", 1, c->vocab, c->vocab,
+			      &h->vocab, e) ||
 	    !real_read(j, "rms_norm_eps", 1e-6, &c->norm_eps, e) ||
 	    !real_read(j, "rope_theta", 1e4, &c->rope_theta, e))
 		return false;
@@ -80,47 +68,13 @@ static bool config_take(struct qwen_eagle *h, const json_t *j, struct err *e)
 
 static bool config_read(struct qwen_eagle *h, const char *dir, struct err *e)
 {
-	const char *path = arena_printf(&h->mem, "%s/config.json", dir);
-	struct buf text = { 0 };
-	json_error_t je;
-	json_t *j = NULL;
-	bool ok = file_read(path, MAX_CONFIG_BYTES, &text, e);
+	json_t *j = heads_config_open(dir, e);
+	const bool ok = j && config_take(h, j, e);
 
-	if (ok && !(j = json_loadb(text.data, text.len, 0, &je)))
-		ok = err_set(e, ERR_INPUT, "line %d: %s", je.line, je.text);
-	ok = ok && config_take(h, j, e);
+	if (j && !ok)
+		err_wrap(e, "%s/config.json", dir);
 	json_decref(j);
-	buf_fini(&text);
-	return ok || err_wrap(e, "%s", path);
-}
-
-/* A matrix, or with rows 0 a norm. */
-static bool part_find(struct qwen_eagle *h, const char *name, uint32_t rows,
-		      uint32_t cols, struct qwen_matrix *out, struct err *e)
-{
-	const struct qwen_convert how = { .kernels = h->m->kernels };
-	const uint64_t shape[2] = { rows ? rows : cols, cols };
-	const struct qwen_tensor *t =
-		qwen_tensor_require(&h->tensors, name, rows ? 2 : 1, shape, e);
-
-	if (!t)
-		return false;
-	struct qwen_tensor one = *t;
-	one.shape[0] = rows ? rows : 1;
-	one.shape[1] = cols;
-	return qwen_matrix_make(out, &one, NULL, &how, e);
-}
-
-static bool norm_find(struct qwen_eagle *h, const char *name, float **out,
-		      struct err *e)
-{
-	struct qwen_matrix row;
-
-	if (!part_find(h, name, 0, h->config.hidden, &row, e))
-		return false;
-	*out = arena_alloc(&h->mem, row.cols * sizeof(**out));
-	qwen_matrix_row(h->m->kernels, &row, 0, *out);
-	return true;
+	return ok;
 }
 
 /* Which token of the model each of the draft's is. */
@@ -160,6 +114,7 @@ static bool parts_find(struct qwen_eagle *h, struct err *e)
 	const struct qwen_config *c = &h->config;
 	const uint32_t q = c->heads * c->head_dim, n = c->hidden;
 	const uint32_t kv = c->kv_heads * c->head_dim;
+	const struct qwen_kernels *k = h->m->kernels;
 	const struct {
 		const char *name;
 		uint32_t rows, cols;
@@ -186,16 +141,18 @@ static bool parts_find(struct qwen_eagle *h, struct err *e)
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(matrix); i++)
-		if (!part_find(h, matrix[i].name, matrix[i].rows,
-			       matrix[i].cols, matrix[i].out, e))
+		if (!heads_matrix_find(&h->tensors, k, matrix[i].name,
+				       matrix[i].rows, matrix[i].cols,
+				       matrix[i].out, e))
 			return false;
 	for (size_t i = 0; i < ARRAY_SIZE(norm); i++)
-		if (!norm_find(h, norm[i].name, norm[i].out, e))
+		if (!(*norm[i].out = heads_row_find(&h->tensors, k, &h->mem,
+						    norm[i].name, n, e)))
 			return false;
 	h->embed = h->m->embed;
 	return (!qwen_tensor_find(&h->tensors, "embed_tokens.weight") ||
-		part_find(h, "embed_tokens.weight", c->vocab, n, &h->embed,
-			  e)) &&
+		heads_matrix_find(&h->tensors, k, "embed_tokens.weight",
+				  c->vocab, n, &h->embed, e)) &&
 	       vocabulary_find(h, e);
 }
 
@@ -282,8 +239,9 @@ static void run_product(void *ctx, struct threads *t, unsigned thread)
 }
 
 /* y [n][rows] = W x, or with `add` += */
-static void multiply_rows(const struct qwen_eagle *h, const struct qwen_matrix *w,
-		     const float *x, uint32_t n, float *y, bool add)
+static void multiply_rows(const struct qwen_eagle *h,
+			  const struct qwen_matrix *w, const float *x,
+			  uint32_t n, float *y, bool add)
 {
 	struct product p = { h->m->kernels, w, x, y, n, add };
 
@@ -376,7 +334,8 @@ const float *qwen_eagle_read(struct qwen_eagle *h, const float *hidden,
 
 	for (uint32_t at = 0; at < n; at += some) {
 		some = n - at < TOGETHER ? n - at : TOGETHER;
-		multiply_rows(h, &h->fc, hidden + at * 3 * wide, some, h->x, false);
+		multiply_rows(h, &h->fc, hidden + at * 3 * wide, some, h->x,
+			      false);
 		run_layer(h, id + at, from + at, some);
 	}
 	memmove(h->x, h->x + (some - 1) * wide, wide * sizeof(*h->x));

@@ -1,87 +1,35 @@
 /*
  * engine/speculate/medusa.c - heads that look further ahead.
  */
-#include <jansson.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/speculate/speculate.h"
+#include "engine/speculate/heads_int.h"
 
 /* ---- the folder ---- */
 
-#define MAX_CONFIG_BYTES ((size_t)1 << 20)
-
-static bool count_read(const json_t *j, const char *key, uint32_t least,
-		       uint32_t most, uint32_t *out, struct err *e)
-{
-	const json_t *v = json_object_get(j, key);
-	const json_int_t n = json_integer_value(v);
-
-	if (!json_is_integer(v) || n < least || n > most)
-		return err_set(e, ERR_INPUT,
-			       "\"%s\": wanted a whole number, %u to %u", key,
-			       least, most);
-	*out = (uint32_t)n;
-	return true;
-}
-
 static bool config_read(struct qwen_medusa *h, const char *dir, struct err *e)
 {
-	const char *path = arena_printf(&h->mem, "%s/config.json", dir);
-	struct buf text = { 0 };
-	json_error_t je;
-	json_t *j = NULL;
-	bool ok = file_read(path, MAX_CONFIG_BYTES, &text, e);
-
-	if (ok && !(j = json_loadb(text.data, text.len, 0, &je)))
-		ok = err_set(e, ERR_INPUT, "line %d: %s", je.line, je.text);
+	json_t *j = heads_config_open(dir, e);
 	/* The next token is the model's own. */
-	ok = ok &&
-	     count_read(j, "medusa_num_heads", 1, QWEN_PROPOSED, &h->n, e) &&
-	     count_read(j, "medusa_num_layers", 0, QWEN_MEDUSA_BLOCKS,
-			&h->blocks, e);
+	const bool ok = j &&
+			heads_count_read(j, "medusa_num_heads", 1,
+					 QWEN_PROPOSED, HEADS_NEED, &h->n, e) &&
+			heads_count_read(j, "medusa_num_layers", 0,
+					 QWEN_MEDUSA_BLOCKS, HEADS_NEED,
+					 &h->blocks, e);
+
+	if (j && !ok)
+		err_wrap(e, "%s/config.json", dir);
 	json_decref(j);
-	buf_fini(&text);
-	return ok || err_wrap(e, "%s", path);
-}
-
-static bool matrix_find(struct qwen_medusa *h, struct qwen_matrix *out,
-			const char *name, uint32_t rows, struct err *e)
-{
-	const struct qwen_convert how = { .kernels = h->m->kernels };
-	const uint64_t shape[2] = { rows, h->m->config.hidden };
-	const struct qwen_tensor *t =
-		qwen_tensor_require(&h->tensors, name, 2, shape, e);
-
-	return t && qwen_matrix_make(out, t, NULL, &how, e);
-}
-
-static const float *bias_find(struct qwen_medusa *h, const char *name,
-			      struct err *e)
-{
-	const struct qwen_convert how = { .kernels = h->m->kernels };
-	const uint64_t n = h->m->config.hidden;
-	const struct qwen_tensor *t =
-		qwen_tensor_require(&h->tensors, name, 1, &n, e);
-	struct qwen_matrix row;
-
-	if (!t)
-		return NULL;
-	struct qwen_tensor one = *t;
-	one.n_dims = 2;
-	one.shape[0] = 1;
-	one.shape[1] = n;
-	if (!qwen_matrix_make(&row, &one, NULL, &how, e))
-		return NULL;
-	float *out = arena_alloc(&h->mem, n * sizeof(*out));
-	qwen_matrix_row(h->m->kernels, &row, 0, out);
-	return out;
+	return ok;
 }
 
 static bool head_find(struct qwen_medusa *h, uint32_t i, struct err *e)
 {
 	struct qwen_medusa_head *head = &h->head[i];
+	const struct qwen_kernels *k = h->m->kernels;
 	const uint32_t hidden = h->m->config.hidden;
 	char name[64];
 
@@ -90,15 +38,18 @@ static bool head_find(struct qwen_medusa *h, uint32_t i, struct err *e)
 	head->bias = arena_alloc(&h->mem, h->blocks * sizeof(*head->bias) + 1);
 	for (uint32_t j = 0; j < h->blocks; j++) {
 		snprintf(name, sizeof(name), "%u.%u.linear.weight", i, j);
-		if (!matrix_find(h, &head->linear[j], name, hidden, e))
+		if (!heads_matrix_find(&h->tensors, k, name, hidden, hidden,
+				       &head->linear[j], e))
 			return false;
 		snprintf(name, sizeof(name), "%u.%u.linear.bias", i, j);
-		head->bias[j] = bias_find(h, name, e);
+		head->bias[j] = heads_row_find(&h->tensors, k, &h->mem, name,
+					       hidden, e);
 		if (!head->bias[j])
 			return false;
 	}
 	snprintf(name, sizeof(name), "%u.%u.weight", i, h->blocks);
-	return matrix_find(h, &head->out, name, h->m->config.vocab, e);
+	return heads_matrix_find(&h->tensors, k, name, h->m->config.vocab,
+				 hidden, &head->out, e);
 }
 
 bool qwen_medusa_open(struct qwen_medusa *h, const char *dir,
