@@ -26,6 +26,17 @@ ok 'each says how often it is right about what is held out' awk -F, '
 	NR > 1 && $2 > 0 && $3 > 0 && $4 > 0.01 { n++ } END { exit n != 2 }' \
 	"$tmp/out"
 write plain -g
+for delay in 1 4 16; do # the model is read by then
+	timeout --preserve-status -s INT $delay "$q" train -q --medusa 2 --model "$learnt" \
+		--data "$learnt_text" --length 128 --steps 1000000 "$tmp/early" \
+		>"$tmp/out" 2>"$tmp/err"
+	status=$?
+	[ ! -e "$tmp/early/config.json" ] || break
+done
+is "$status" 130 'a signal ends it'
+has "$tmp/err" 'of 1000000 steps' 'it says how far heads have come'
+exits 0 'and they are there' "$q" generate -q --model "$learnt" -n 4 --prompt The \
+	--greedy --heads "$tmp/early"
 write medusa -g --heads "$tmp/heads"
 write medusa-one -g --speculate medusa:1 --heads "$tmp/heads"
 write lookup -g --speculate lookup

@@ -167,15 +167,19 @@ bool qwen_medusa_teach(struct qwen_cmd *c, const char *into, struct err *e)
 {
 	struct lesson x = { .s = { .c = c, .into = into } };
 	bool ok = lesson_open(&x, e);
+	uint64_t step = 0;
 
-	for (uint64_t step = 0; ok && step < x.s.rule.steps; step++)
-		ok = *c->stop ? err_set(e, ERR_STOPPED,
-					"behind step %llu; nothing is written",
-					(unsigned long long)step) :
-				take_step(&x, step, e);
-	ok = ok && look_at_held(&x, e) &&
+	for (; ok && step < x.s.rule.steps && !*c->stop; step++)
+		ok = take_step(&x, step, e);
+	const bool early = ok && step < x.s.rule.steps;
+	ok = ok && (early || look_at_held(&x, e)) &&
 	     train_medusa_write(&x.heads, into, c->model, e) &&
 	     print_heads(&x, e);
+	if (ok && early)
+		ok = err_set(e, ERR_STOPPED,
+			     "%s has heads of %llu of %llu steps", into,
+			     (unsigned long long)step,
+			     (unsigned long long)x.s.rule.steps);
 	lesson_close(&x);
 	return ok;
 }
