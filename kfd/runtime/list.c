@@ -88,7 +88,7 @@ bool kfd_list(const char *spec, struct kfd_found **found, int *n,
 	linux_kfd->free(linux_kfd);
 	soft = kfd_soft_new(&sel.machine, e);
 	if (!soft)
-		return err_wrap(e, "the gfx1100 in software");
+		return err_wrap(e, "the device in software");
 	list_driver(soft, found, n);
 	soft->free(soft);
 	return true;

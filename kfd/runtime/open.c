@@ -393,7 +393,7 @@ static bool open_soft(struct kfd_dev **dev, const struct kfd_select *sel,
 	d = kfd_soft_new(&o, e);
 
 	if (!d)
-		return err_wrap(e, "the gfx1100 in software");
+		return err_wrap(e, "the device in software");
 	return open_selected(dev, d, sel, why, e);
 }
 

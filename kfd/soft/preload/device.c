@@ -143,8 +143,6 @@ static struct soft_options read_options(void)
 			o.threads = (unsigned)v;
 		else if (!strncmp(p, "kfd_minor=", 10))
 			o.kfd_minor = (uint32_t)v;
-		else if (!strncmp(p, "cards=", 6))
-			o.cards = (unsigned)v;
 		else if (!strncmp(p, "chip=", 5) && o.cards < SOFT_CARDS_MAX)
 			o.chip[o.cards++] = isa_chip_find(p + 5);
 		else if (!strncmp(p, "vram=", 5))
