@@ -120,22 +120,19 @@ static const char *instruction_of(const struct qwen_cmd *c)
 static bool texts_encode(struct texts *t, const struct qwen_cmd *c,
 			 const struct qwen_session *s, struct err *e)
 {
-	const int64_t end = qwen_token_find(s->tok, QWEN_SEARCH_END);
 	struct qwen_encoder *x;
 	bool ok = true;
+	uint32_t end;
 
-	if (end < 0 || end >= s->model.config.vocab)
-		return err_set(e, ERR_INPUT,
-			       "%s: its tokenizer has no token " QWEN_SEARCH_END
-			       ", which ends each text",
-			       c->model);
+	if (!qwen_search_end(s->tok, s->model.config.vocab, &end, e))
+		return err_wrap(e, "%s", c->model);
 	x = qwen_encoder_new(s->tok);
 	t->ids = xcalloc(t->all.n + 1, sizeof(*t->ids));
 	for (size_t i = 0; ok && i < t->all.n; i++) {
 		const struct text *text = &t->all.v[i];
 		ok = qwen_search_encode(
 			x, text->query ? instruction_of(c) : NULL, text->s,
-			text->n, text_flags(c), (uint32_t)end, &t->ids[i], e);
+			text->n, text_flags(c), end, &t->ids[i], e);
 	}
 	qwen_encoder_free(x);
 	return ok;

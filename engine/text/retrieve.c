@@ -14,6 +14,19 @@ static const char judge_before[] =
 static const char judge_behind[] = "<|im_end|>\n<|im_start|>assistant\n"
 				   "<think>\n\n</think>\n\n";
 
+bool qwen_search_end(const struct qwen_tokenizer *t, uint32_t vocab,
+		     uint32_t *end, struct err *e)
+{
+	const int64_t id = qwen_token_find(t, QWEN_SEARCH_END);
+
+	if (id < 0 || id >= vocab)
+		return err_set(e, ERR_INPUT,
+			       "its tokenizer has no token " QWEN_SEARCH_END
+			       ", which ends each text");
+	*end = (uint32_t)id;
+	return true;
+}
+
 bool qwen_search_encode(struct qwen_encoder *x, const char *instruction,
 			const char *text, size_t len_bytes, unsigned flags,
 			uint32_t end, struct qwen_ids *ids, struct err *e)

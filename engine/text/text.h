@@ -156,7 +156,10 @@ void qwen_chat_one(const char *system, const char *user, unsigned flags,
  */
 #define QWEN_SEARCH_INSTRUCTION "Given a web search query, retrieve relevant " \
 				"passages that answer the query"
-#define QWEN_SEARCH_END "<|endoftext|>" /* behind each text */
+/* The token behind each text; ERR_INPUT: below `vocab` there is none. */
+#define QWEN_SEARCH_END "<|endoftext|>"
+bool qwen_search_end(const struct qwen_tokenizer *t, uint32_t vocab,
+		     uint32_t *end, struct err *e);
 /* A text, or with an instruction a query, and the token `end` behind it. */
 bool qwen_search_encode(struct qwen_encoder *x, const char *instruction,
 			const char *text, size_t len_bytes, unsigned flags,

@@ -342,13 +342,11 @@ static bool pooling_read(struct server *s, struct err *e)
 	if (!mean && !end && strcmp(how, "last"))
 		return err_set(e, ERR_USAGE,
 			       "--pooling %s; wanted last, mean or end", how);
-	s->text_end = end ? qwen_token_find(s->session.tok, QWEN_SEARCH_END) :
-			    -1;
+	s->ends_texts = end;
 	return !end ||
-	       (s->text_end >= 0 &&
-		s->text_end < s->session.model.config.vocab) ||
-	       err_set(e, ERR_INPUT,
-		       "--pooling end: the model has no token " QWEN_SEARCH_END);
+	       qwen_search_end(s->session.tok, s->session.model.config.vocab,
+			       &s->text_end, e) ||
+	       err_wrap(e, "--pooling end: %s", s->c->model);
 }
 
 static bool batch_open(struct server *s, struct err *e)

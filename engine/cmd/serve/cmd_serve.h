@@ -82,7 +82,8 @@ struct server {
 	struct qwen_batch *batch;
 	char *key; /* NULL: anybody may */
 	enum qwen_pool pool;
-	int64_t text_end; /* token behind a text that is pooled, or -1 */
+	bool ends_texts; /* by a token, before they are pooled */
+	uint32_t text_end;
 	struct qwen_lexicon *lexicon;
 	pthread_mutex_t lock;
 	pthread_cond_t work, told; /* for the loop; for handlers */

@@ -255,12 +255,11 @@ static bool add_text(struct reader *r, const char *text, size_t len)
 {
 	struct qwen_encoder *x = qwen_encoder_new(r->j->s->session.tok);
 	struct qwen_ids *ids = vec_add(&r->j->prompts);
-	const int64_t end = r->j->kind == SERVE_EMBEDDING ? r->j->s->text_end :
-							    -1;
+	const struct server *s = r->j->s;
 	bool good = qwen_encode(x, text ? text : "", len, 0, ids, r->e);
 
-	if (end >= 0)
-		qwen_ids_add(ids, (uint32_t)end);
+	if (s->ends_texts && r->j->kind == SERVE_EMBEDDING)
+		qwen_ids_add(ids, s->text_end);
 	good = good && check_length(r, ids);
 	qwen_encoder_free(x);
 	return good;
