@@ -26,13 +26,25 @@ static const struct {
 	uint32_t rows, length;
 } shape[] = {
 	{ "10m",
-	  { .layers = 7, .hidden = 320, .heads = 5, .kv_heads = 5,
-	    .head_dim = 64, .ffn = 960, .vocab = 2048 },
-	  4, 512 },
+	  { .layers = 7,
+	    .hidden = 320,
+	    .heads = 5,
+	    .kv_heads = 5,
+	    .head_dim = 64,
+	    .ffn = 960,
+	    .vocab = 2048 },
+	  4,
+	  512 },
 	{ "0.6b/7",
-	  { .layers = 4, .hidden = 1024, .heads = 16, .kv_heads = 8,
-	    .head_dim = 128, .ffn = 3072, .vocab = 21705 },
-	  1, 512 },
+	  { .layers = 4,
+	    .hidden = 1024,
+	    .heads = 16,
+	    .kv_heads = 8,
+	    .head_dim = 128,
+	    .ffn = 3072,
+	    .vocab = 21705 },
+	  1,
+	  512 },
 };
 
 struct job {
@@ -47,8 +59,10 @@ static bool job_open(struct job *j, size_t i, enum qwen_weights type,
 {
 	struct qwen_config c = shape[i].c;
 	struct train_how how = { .rows = shape[i].rows,
-				 .length = shape[i].length, .type = type,
-				 .masters = true, .method = TRAIN_ADAMW };
+				 .length = shape[i].length,
+				 .type = type,
+				 .masters = true,
+				 .method = TRAIN_ADAMW };
 
 	*j = (struct job){ 0 };
 	c.rope_theta = 1e6;
@@ -60,7 +74,8 @@ static bool job_open(struct job *j, size_t i, enum qwen_weights type,
 		return false;
 	j->flop = qwen_roofline_new(t, qwen_kernels_best(), 1 << 20, e);
 	j->read = j->flop ? qwen_roofline_new(t, qwen_kernels_best(),
-					      (size_t)256 << 20, e) : NULL;
+					      (size_t)256 << 20, e) :
+			    NULL;
 	if (!j->read)
 		return false;
 	if (!yard_open(&j->yard, t))
@@ -115,9 +130,7 @@ static double larger(double a, double b)
 
 static double best_unit(struct job *j)
 {
-	double amx = qwen_roofline_amx(j->flop);
-
-	return amx > 0 ? amx : yard_bf16(&j->yard);
+	return qwen_roofline_product(j->flop, QWEN_W_BF16);
 }
 
 /* A step and its limits, once. */
@@ -137,16 +150,16 @@ static struct round measure_round(struct job *j, const struct train_rule *rule,
 	r.rate = train_flop(&j->g) / ((double)(time_mono_ns() - from) * 1e-9);
 	r.share = r.rate / larger(fma, qwen_roofline_fma(j->flop));
 	unit = larger(unit, best_unit(j));
-	r.unit = unit > 0 ? r.rate / unit : 0;
+	r.unit = r.rate / unit;
 
 	double read = qwen_roofline_read(j->read);
 	double rewrite = yard_rewrite(&j->yard);
 	from = time_mono_ns();
 	train_update(j->x, rule, step, &norm, NULL);
 	r.update_s = (double)(time_mono_ns() - from) * 1e-9;
-	r.memory = least_seconds(
-			   &j->g, larger(read, qwen_roofline_read(j->read)),
-			   larger(rewrite, yard_rewrite(&j->yard))) /
+	r.memory = least_seconds(&j->g,
+				 larger(read, qwen_roofline_read(j->read)),
+				 larger(rewrite, yard_rewrite(&j->yard))) /
 		   r.update_s;
 	return r;
 }
@@ -171,10 +184,11 @@ static void print_rounds(struct bench_rows *r, const char *shape_name,
 	printf("%-20s %7.1f GFLOP/s  %5.1f %% of the FMA limit", name + 6,
 	       bench_rate(r, "FLOP/s", x[0], n) / 1e9,
 	       100 * bench_ratio(r, "the FMA limit", RES_HIGHER, x[1], n));
-	if (type == QWEN_W_BF16 && v->unit > 0)
-		printf(", %.1f %% of the best unit for bf16",
+	if (type == QWEN_W_BF16)
+		printf(", %.1f %% of the best unit for bf16 (%s)",
 		       100 * bench_ratio(r, "the best unit for bf16",
-					 RES_HIGHER, x[2], n));
+					 RES_HIGHER, x[2], n),
+		       qwen_roofline_unit(type));
 	snprintf(name, sizeof(name), "train/adamw-%s-%s", shape_name,
 		 qwen_weights_name(type));
 	bench_case(r, name, NULL);

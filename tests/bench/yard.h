@@ -1,12 +1,10 @@
 /*
- * Yardsticks of a training step that the engine has none of: memory that is
- * read and written where it lies, as an optimizer does, and dot products of
- * bf16 in vectors.
+ * The yardstick of a training step that the engine has none of: memory that is
+ * read and written where it lies, as an optimizer does.
  */
 #ifndef T0_TESTS_BENCH_YARD_H
 #define T0_TESTS_BENCH_YARD_H
 
-#include <immintrin.h>
 #include <string.h>
 #include <sys/mman.h>
 
@@ -20,16 +18,13 @@ struct yard {
 	struct threads *t;
 	uint64_t *data; /* [YARD_STREAMS][YARD_FLOATS / 2] */
 	size_t step;
-	uint64_t rounds;
-	double *flop; /* [threads] */
 };
 
 static inline bool yard_open(struct yard *y, struct threads *t)
 {
 	const size_t bytes = YARD_STREAMS * YARD_FLOATS * 4;
 
-	*y = (struct yard){ .t = t, .rounds = 100000 };
-	y->flop = calloc(threads_count(t), sizeof(*y->flop));
+	*y = (struct yard){ .t = t };
 	y->data = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
 		       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (y->data == MAP_FAILED)
@@ -43,7 +38,6 @@ static inline void yard_close(struct yard *y)
 {
 	if (y->data && y->data != MAP_FAILED)
 		munmap(y->data, YARD_STREAMS * YARD_FLOATS * 4);
-	free(y->flop);
 }
 
 static inline void yard_change(void *ctx, struct threads *t, unsigned thread)
@@ -83,54 +77,6 @@ static inline double yard_rewrite(struct yard *y)
 		best = rate > best ? rate : best;
 	}
 	return best;
-}
-
-/* ---- bf16 ---- */
-
-#define YARD_SUMS 12
-
-__attribute__((target("avx512f,avx512bf16"))) static inline double
-yard_dots(uint64_t rounds)
-{
-	__m512 sum[YARD_SUMS], all = _mm512_setzero_ps();
-	__m512bh x = (__m512bh)_mm512_set1_epi16(0x3f80);
-
-	for (int i = 0; i < YARD_SUMS; i++)
-		sum[i] = all;
-	for (uint64_t k = 0; k < rounds; k++) {
-#pragma GCC unroll 12
-		for (int i = 0; i < YARD_SUMS; i++)
-			sum[i] = _mm512_dpbf16_ps(sum[i], x, x);
-	}
-	for (int i = 0; i < YARD_SUMS; i++)
-		all = _mm512_add_ps(all, sum[i]);
-	__asm__ volatile("" ::"v"(all));
-	return (double)rounds * YARD_SUMS * 64;
-}
-
-static inline void yard_dot_part(void *ctx, struct threads *t, unsigned thread)
-{
-	struct yard *y = ctx;
-
-	(void)t;
-	y->flop[thread] = yard_dots(y->rounds);
-}
-
-/* FLOP/s of all threads in dot products of bf16; 0: there are none. */
-static inline double yard_bf16(struct yard *y)
-{
-	double seconds = 0, flop = 0;
-
-	if (!__builtin_cpu_supports("avx512bf16"))
-		return 0;
-	for (; seconds < 0.01; y->rounds *= seconds < 0.01 ? 2 : 1) {
-		uint64_t from = time_mono_ns();
-		threads_run(y->t, yard_dot_part, y);
-		seconds = (double)(time_mono_ns() - from) * 1e-9;
-	}
-	for (unsigned i = 0; i < threads_count(y->t); i++)
-		flop += y->flop[i];
-	return flop / seconds;
 }
 
 #endif
