@@ -37,6 +37,12 @@ struct sel_loop {
 	struct sel_loop *outer;
 };
 
+/* An address that was computed in a block: base + off. */
+struct sel_address {
+	const struct mir_block *in;
+	struct mir_opnd base, off, sum;
+};
+
 struct sel {
 	struct ssa_func *f;
 	struct mir_func *m;
@@ -57,6 +63,8 @@ struct sel {
 	const struct ssa_inst *mem; /* memory operation being selected */
 	struct mir_opnd zero;	    /* a vector register with 0 ... */
 	struct mir_block *zero_in;  /* ... in this block */
+	struct sel_address address[8]; /* the latest, by turns */
+	unsigned n_addresses;
 };
 
 /* ------------------------------------------------------------ select.c ---- */

@@ -225,6 +225,30 @@ static struct mir_opnd add_const(struct sel *s, struct mir_opnd base,
 	return d;
 }
 
+/*
+ * The same sum for all accesses of a block that differ by a constant only: one
+ * of its own for each would wait until the access before has read its.
+ */
+static struct mir_opnd add_address(struct sel *s, struct mir_opnd base,
+				   struct mir_opnd off, bool lds)
+{
+	struct sel_address *a;
+
+	for (unsigned i = 0; i < ARRAY_SIZE(s->address); i++) {
+		a = &s->address[i];
+		if (a->in == s->b && mir_same(&a->base, &base) &&
+		    mir_same(&a->off, &off))
+			return a->sum;
+	}
+	a = &s->address[s->n_addresses++ % ARRAY_SIZE(s->address)];
+	*a = (struct sel_address){ s->b, base, off, sel_new_v(s, lds ? 1 : 2) };
+	if (lds)
+		sel_v(s, ISA_v_add_nc_u32, a->sum, base, off);
+	else
+		sel_add64_u32(s, a->sum, base, off);
+	return a->sum;
+}
+
 static void scalar_base(struct sel *s, struct sel_access *a,
 			struct mir_opnd base, struct mir_opnd off)
 {
@@ -262,14 +286,10 @@ static void vector_base(struct sel *s, struct sel_access *a,
 	int64_t c = a->i->off;
 
 	a->base = mir_off();
-	if (off.kind == MIR_IMM) {
+	if (off.kind == MIR_IMM)
 		c += off.imm;
-	} else {
-		struct mir_opnd d = sel_new_v(s, 2);
-
-		sel_add64_u32(s, d, base, off);
-		base = d;
-	}
+	else
+		base = add_address(s, base, off, false);
 	if (!fits_global(c)) {
 		base = add_const(s, base, c);
 		c = 0;
@@ -295,8 +315,7 @@ static void lds_address(struct sel *s, struct sel_access *a)
 	} else if (base.kind == MIR_IMM || off.kind == MIR_IMM) {
 		a->addr = sel_to_v(s, base.kind == MIR_IMM ? off : base);
 	} else {
-		a->addr = sel_new_v(s, 1);
-		sel_v(s, ISA_v_add_nc_u32, a->addr, base, off);
+		a->addr = add_address(s, base, off, true);
 	}
 	/* Room for the last piece of a wide access. */
 	if (c < 0 || c > 65535 - 64) {

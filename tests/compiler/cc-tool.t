@@ -109,6 +109,34 @@ exits 0 'an fma and its conversion' "$cc" -S -o twice.s twice.ssa
 ok 'keep both roundings' sh -c 'grep -q v_cvt_f16_f32 twice.s && ! grep -q v_fma_mix twice.s'
 exits 0 'an fma that may be contracted' "$cc" -S -o once.s once.ssa
 has once.s v_fma_mixlo_f16 'leaves its rounding to the conversion'
+# Of rows of their own for each lane, four loads that differ by a constant.
+cat >sums.ssa <<'END'
+kernel sums group 32 1 1 wave 32
+arg x ptr f32
+arg stride i32
+arg i i32
+b0:
+	%0 = arg ptr 0
+	%1 = arg i32 1
+	%2 = arg i32 2
+	%3 = local_id i32 0
+	%4 = mul i32 %3, %1
+	%5 = ptradd ptr %0, %4
+	%6 = mul i32 %3, %2
+	%7 = load f32 %5, %6 align 4
+	%8 = load f32 %5, %6 +64 align 4
+	%9 = load f32 %5, %6 +128 align 4
+	%10 = load f32 %5, %6 +4092 align 4
+	%11 = fadd f32 %7, %8
+	%12 = fadd f32 %9, %10
+	%13 = fadd f32 %11, %12
+	%14 = const i32 0x2
+	%15 = shl i32 %3, %14
+	store %0, %15, %13 align 4
+	ret
+END
+exits 0 'loads of one row' "$cc" -S -o sums.s sums.ssa
+is "$(grep -c v_add_co_u32 sums.s)" 2 'have one address: the row, and what they add'
 if command -v llvm-objdump-19 >/dev/null; then
 	exits 0 'LLVM reads the object' llvm-objdump-19 -d -l saxpy.co
 	has out 'saxpy.c:4' 'with its source lines'
