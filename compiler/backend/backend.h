@@ -25,7 +25,8 @@
 struct sched_options {
 	const struct cost_model *costs;
 	uint32_t max_vgprs; /* what a lane may have */
-	uint32_t waves;	    /* occupancy to aim at, 0: what the code allows */
+	uint32_t waves;	    /* occupancy to aim at, 0: what the code allows, */
+	uint32_t enough;    /* or so many of these; 0: all of them */
 	const struct isa_chip *chip;
 };
 /*

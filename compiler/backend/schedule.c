@@ -327,22 +327,29 @@ static uint32_t occupancy_tier(const struct isa_chip *chip, uint32_t dwords,
 	return t < max ? t : max;
 }
 
+/* The registers with which so many waves fit a SIMD. */
+static uint32_t registers_of(const struct sched_options *o, uint32_t waves)
+{
+	const uint32_t granule = isa_chip_granule(o->chip);
+	uint32_t t = o->chip->vgprs / waves / granule * granule;
+
+	return t < o->max_vgprs ? t : o->max_vgprs;
+}
+
 static uint32_t limit_of(struct scheduler *s, const struct sched_options *o)
 {
 	int32_t most = 0;
+	uint32_t tier, free = o->enough ? registers_of(o, o->enough) : 0;
 
-	if (o->waves) {
-		const uint32_t granule = isa_chip_granule(o->chip);
-		uint32_t t = o->chip->vgprs / o->waves / granule * granule;
-
-		return t < o->max_vgprs ? t : o->max_vgprs;
-	}
+	if (o->waves)
+		return registers_of(o, o->waves);
 	for (uint32_t k = 0; k < s->m->n_order; k++) {
 		int32_t p = max_pressure(s, s->m->order[k]);
 
 		most = p > most ? p : most;
 	}
-	return occupancy_tier(o->chip, (uint32_t)most + 8, o->max_vgprs);
+	tier = occupancy_tier(o->chip, (uint32_t)most + 8, o->max_vgprs);
+	return tier > free ? tier : free;
 }
 
 void mir_schedule(struct mir_func *m, const struct sched_options *o)

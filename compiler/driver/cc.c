@@ -165,7 +165,8 @@ static void schedule_insts(struct unit *u)
 	struct sched_options s = { .costs = u->costs,
 				   .chip = isa_chip_find(u->o->chip),
 				   .max_vgprs = u->o->max_vgprs,
-				   .waves = u->o->waves };
+				   .waves = u->o->waves,
+				   .enough = u->f->waves };
 
 	if (!u->o->level)
 		return;

@@ -181,6 +181,11 @@ void dsl_math(struct dsl *k, uint16_t flags)
 	k->math = flags & (SSA_CONTRACT | SSA_FAST | SSA_REASSOC);
 }
 
+void dsl_waves(struct dsl *k, uint32_t waves)
+{
+	k->f->waves = waves;
+}
+
 /* ------------------------------------------------------------ emission -- */
 
 static bool takes_policy(enum ssa_op op)

@@ -248,6 +248,8 @@ struct val dsl_join(struct dsl_at at, const struct val *v, size_t n);
 /* The floating-point policy from here on: SSA_CONTRACT, _FAST, _REASSOC. */
 #define MATH(k, flags) dsl_math(k, flags)
 void dsl_math(struct dsl *k, uint16_t flags);
+/* So many waves per SIMD are enough: more registers hide more than more do. */
+void dsl_waves(struct dsl *k, uint32_t waves);
 
 struct val dsl_of_val(struct val v);
 struct val dsl_of_f64(double f);

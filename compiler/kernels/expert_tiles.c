@@ -273,6 +273,8 @@ void build_expert_tiles(struct dsl *k, const struct kernel_shape *s)
 	const enum dsl_type in = is_integer(s->weights) ? DSL_F16 : s->weights;
 	struct tile t = { .type = s->weights, .in = in };
 
+	/* All fragments of a step on their way from LDS at once. */
+	dsl_waves(k, 8);
 	if (s->group != GROUP)
 		FAIL(k, "groups of %u work-items; wanted %d", s->group, GROUP);
 

@@ -388,6 +388,7 @@ static void copy_header(struct ssa_func *to, const struct ssa_func *f)
 {
 	memcpy(to->group, f->group, sizeof(f->group));
 	to->wave = f->wave;
+	to->waves = f->waves;
 	if (f->file)
 		to->file = arena_strdup(to->arena, f->file);
 	for (uint32_t k = 0; k < f->n_args; k++) {

@@ -208,6 +208,8 @@ struct ssa_func {
 	const char *file;    /* source of `line`, or NULL */
 	uint32_t group[3];   /* work-items of a workgroup, when compiled */
 	uint32_t wave;	     /* 32 (64 where no wmma is used) */
+	uint32_t waves;	     /* per SIMD that are enough: registers that more
+				would need are free; 0: none are */
 	struct ssa_arg *arg;
 	uint32_t n_args;
 	struct ssa_lds *lds;
@@ -315,7 +317,7 @@ bool ssa_check(struct ssa_func *f, struct err *e);
 /*
  * One line per instruction; ssa_parse() reads back exactly what was printed.
  *
- *	kernel saxpy group 64 1 1 wave 32
+ *	kernel saxpy group 64 1 1 wave 32	; behind it may stand: waves 8
  *	arg x ptr f32 noalias readonly		; or: arg n i32
  *	lds tile 1024 align 16
  *	format "x is %d\n"

@@ -208,8 +208,11 @@ static void put_arg(struct buf *out, const struct ssa_arg *a)
 
 void ssa_print(const struct ssa_func *f, struct buf *out)
 {
-	buf_printf(out, "kernel %s group %u %u %u wave %u\n", f->name,
+	buf_printf(out, "kernel %s group %u %u %u wave %u", f->name,
 		   f->group[0], f->group[1], f->group[2], f->wave);
+	if (f->waves)
+		buf_printf(out, " waves %u", f->waves);
+	buf_addc(out, '\n');
 	if (f->file) {
 		buf_adds(out, "file ");
 		put_string(out, f->file);

@@ -433,7 +433,9 @@ static bool parse_kernel(struct parser *s)
 		for (int k = 0; k < 3; k++)
 			if (!parse_u32(s, 1024, &s->f->group[k]))
 				return false;
-	return !accept_word(s, "wave") || parse_u32(s, 64, &s->f->wave);
+	if (accept_word(s, "wave") && !parse_u32(s, 64, &s->f->wave))
+		return false;
+	return !accept_word(s, "waves") || parse_u32(s, 16, &s->f->waves);
 }
 
 static bool parse_arg(struct parser *s)

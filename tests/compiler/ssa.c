@@ -111,6 +111,7 @@ static const struct {
 	{ "branch %14, b2(%12), b1(%13, %12)", "jump b1(%13, %12)", "" },
 	{ "wave 32", "wave 16", "wanted 32 or 64" },
 	{ "group 64", "group 0", "group" },
+	{ "waves 8", "waves 17", "17" },
 	{ "const i32 0x0", "const i32 0x100000000", "above the type" },
 	{ "\tjump b3(%16)", "\tjump b9", "not defined" },
 	{ "%12 = fma", "%12 = fma f32", "wanted" },
