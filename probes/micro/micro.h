@@ -150,6 +150,8 @@ struct micro_inst {
 	unsigned per, extra;
 	const char *latency, *interval; /* rows of cost.def, "" */
 	const char *chain, *stream;
+	unsigned burst; /* copies of the stream, or 0: as of the chain */
+	const char *end; /* text behind these, or NULL */
 	void (*step)(union micro_value x[MICRO_LANES],
 		     const union micro_value *a, const union micro_value *b);
 };

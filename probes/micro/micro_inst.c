@@ -67,11 +67,21 @@ static uint32_t dot(uint32_t sum, uint32_t a, uint32_t b, int bits)
 #define GPU3(name, set, init, copies, latency, interval, per, extra, chain, \
 	     stream, step)                                                  \
 	STEP(step)
+#define GPU4(name, set, init, copies, latency, interval, chain, burst, \
+	     stream, end, step)                                         \
+	STEP(step)
 #include "probes/micro/micro_inst.def"
 #undef GPU
 #undef GPU2
 #undef GPU3
+#undef GPU4
 
+#define GPU4(name_, set_, init_, copies_, latency_, interval_, chain_,    \
+	     burst_, stream_, end_, step_)                                \
+	{ .name = name_, .set = MICRO_##set_, .init = #init_[0],          \
+	  .copies = copies_, .latency = latency_, .interval = interval_,  \
+	  .per = 1, .chain = chain_, .burst = burst_, .stream = stream_,  \
+	  .end = end_, .step = STEP_NAME(__LINE__) },
 #define GPU3(name_, set_, init_, copies_, latency_, interval_, per_,      \
 	     extra_, chain_, stream_, step_)                              \
 	{ .name = name_, .set = MICRO_##set_, .init = #init_[0],          \
@@ -307,6 +317,8 @@ static void write_body(const struct micro_inst *i, bool stream, int copies,
 	for (int k = 0; k < copies; k++)
 		micro_expand(out, stream ? i->stream : i->chain,
 			     r->first + (stream ? k % r->count * r->step : 0));
+	if (stream && i->end)
+		micro_expand(out, i->end, r->first);
 }
 
 bool micro_inst_probe(struct micro_probe *p, struct micro_device *d,
@@ -316,10 +328,10 @@ bool micro_inst_probe(struct micro_probe *p, struct micro_device *d,
 	const struct regs *r = &regs_of[i->set];
 	struct buf setup = { 0 }, init = { 0 }, body[2] = { { 0 }, { 0 } };
 	char lo[16], hi[16];
+	const int most = (int)(i->burst ? i->burst : i->copies);
 	/* Of a stream, whole rounds. */
-	const int copies = stream ? ((int)i->copies + r->count - 1) / r->count *
-					    r->count :
-				    (int)i->copies;
+	const int copies = stream ? (most + r->count - 1) / r->count * r->count
+				  : (int)i->copies;
 
 	micro_inst_init(i, false, &setup, &init);
 	for (int k = 0; k < 2; k++)

@@ -128,7 +128,8 @@ static void test_perturbed(void)
 					   "branch.taken=19",
 					   "wmma.issue=48",
 					   "wmma.latency=50",
-					   "smem.latency=55" };
+					   "smem.latency=55",
+					   "vmem.load.issue=2" };
 	static const struct {
 		const char *name;
 		bool stream;
@@ -140,6 +141,7 @@ static void test_perturbed(void)
 		{ "s_branch taken", false, 19 },
 		{ "v_wmma_f32_16x16x16_f16", true, 48 },
 		{ "s_load_b32", false, 55 },  { "s_add_u32", false, 2 },
+		{ "global_load_b32", true, 2 },
 	};
 	struct probe_opts o = options(set, ARRAY_SIZE(set));
 	struct micro_device d;
