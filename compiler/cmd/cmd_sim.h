@@ -16,7 +16,8 @@ struct sim_cmd {
 	struct cli_list set, traces, perf;
 	uint64_t dispatch, groups, footprint;
 	double clock;
-	bool annotate, cold, fits, mca, rows, all, products, ranges, guesses;
+	bool annotate, cold, fits, mca, rows, all, products, ranges, order;
+	bool guesses;
 	bool waves, what_if;
 	const char *write; /* of fit */
 	uint64_t jobs, number;

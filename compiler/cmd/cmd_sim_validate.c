@@ -11,6 +11,7 @@ bool sim_cmd_validate(struct cmd *c, struct err *e)
 		.traces = &o->traces, .perf = &o->perf, .db = o->db,
 		.plot = o->plot, .draw = plot_validation, .mca = o->mca,
 		.rows = o->rows, .fits = o->fits, .ranges = o->ranges,
+		.order = o->order,
 		.format = c->format, .out = c->out,
 		.tool = c->tool->name, .quiet = c->quiet,
 		.stop = cmd_catch_signals(c),

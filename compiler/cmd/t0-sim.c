@@ -103,6 +103,9 @@ static const struct cli_opt options[] = {
 	{ "ranges", 0, CLI_FLAG, &o.ranges, NULL,
 	  "the range of measured over predicted that holds 80 %, from all other "
 	  "kernels and sources, and what share of each lies in it" },
+	{ "order", 0, CLI_FLAG, &o.order, NULL,
+	  "which products of a source, of those that differ by more than a "
+	  "tenth, are in the order that was published" },
 	{ "mca", 0, CLI_FLAG, &o.mca, NULL,
 	  "llvm-mca's prediction beside ours" },
 	{ "plot", 0, CLI_STR, &o.plot, "FILE",

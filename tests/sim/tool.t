@@ -164,7 +164,7 @@ else
 	skip 'no ../shared/vectors/gfx1100_timing.jsonl'
 fi
 if [ -f "$shared/reference/t0_gemm_published.csv" ]; then
-	exits 0 'published products' "$sim" validate -q --csv --ranges \
+	exits 0 'published products' "$sim" validate -q --csv --ranges --order \
 		--perf "$shared/reference/published_perf.csv" \
 		--perf "$shared/reference/t0_gemm_published.csv"
 	median=$(column times,each, 5) rank=$(column times,each, 8)
@@ -175,6 +175,10 @@ if [ -f "$shared/reference/t0_gemm_published.csv" ]; then
 	inside=$(column 'ranges of times,each,' 6)
 	ok "ranges of 80 % hold $inside % of what they were not made of" \
 		awk "BEGIN { exit !($inside >= 70 && $inside <= 90) }"
+	for order in 'one shape' 'small shapes'; do
+		right=$(column "order of $order,each," 5)
+		ok "in their order, of $order: $right %" at_most 85 "$right"
+	done
 	least=$(column 'ranges of times,each,' 4)
 	most=$(column 'ranges of times,each,' 5)
 	ok "range.def has the range of all: $least to $most" awk -v l="$least" \

@@ -284,6 +284,7 @@ struct validate {
 	bool mca, rows, quiet;
 	bool fits; /* also fit to everything, and print all fits */
 	bool ranges; /* print how good ranges of times are */
+	bool order;  /* print which products are in their order */
 	const volatile int *stop; /* set: ends with ERR_STOPPED; or NULL */
 	enum table_format format;
 	FILE *out;

@@ -79,4 +79,13 @@ void exam_print_mca(const struct exam *x);
 bool exam_store(const struct exam *x, struct err *e);
 bool exam_draw(const struct exam *x, struct err *e);
 
+/* ----------------------------------------------------------- order.c ---- */
+
+/*
+ * Of each source, pairs of products whose published times differ by more than a
+ * tenth, and how many of these are predicted in that order: those of one shape
+ * (tiles, split-K or not, other compilers), and those of small shapes.
+ */
+bool exam_print_order(const struct exam *x, struct err *e);
+
 #endif

@@ -284,6 +284,7 @@ bool validate_run(const struct validate *o, const struct cost_model *m,
 	ok = ok && (!o->rows || exam_print_rows(&x, e)) &&
 	     (!o->fits || exam_print_fits(&x, e)) &&
 	     (!o->ranges || exam_print_ranges(&x, e)) &&
+	     (!o->order || exam_print_order(&x, e)) &&
 	     exam_print_summary(&x, e) && exam_store(&x, e) &&
 	     exam_draw(&x, e);
 	free_exam(&x);
