@@ -85,8 +85,11 @@ static void move_on(const struct card_point *p, struct way *w, double got)
 				  w->theta + dy / w->slope;
 	/* A long step may end where nothing is linear any more. */
 	const double near = fmin(fmax(to, w->theta / 2), w->theta * 2);
-	const double next = card_round(p->row, near);
+	double next = card_round(p->row, near);
 
+	/* Whole cycles: the next one, if that is where it would go. */
+	if (next == w->theta)
+		next = card_round(p->row, next + (to > next ? 1 : -1));
 	w->before = w->theta;
 	w->got_before = got;
 	w->moved = true;
