@@ -190,6 +190,39 @@ else
 	skip 'no ../shared/reference/t0_gemm_published.csv'
 fi
 
+# ---- rows whose code is at hand ----
+mkdir "$tmp/rows"
+"$T0_BUILD/t0-cc" --kernel axpy -o "$tmp/rows/axpy.co" || exit 2
+set -- out:65536:f32 buf:65536:f32=iota buf:65536:f32 f32:2 u32:65536
+exits 0 'a launch' "$sim" --json --grid 65536 --block 256 "$tmp/rows/axpy.co" \
+	axpy "$@"
+gpu=$(sed -n 's/^ "time_s": *\([0-9.e-]*\),/\1/p' out)
+row() { # LAUNCH [TIME [CODE]]: a table of one row
+	printf 'source,code,kernel,grid,block,arguments,launch,time_us\n'
+	printf 'x,%s,axpy,65536,256,%s,%s,%s\n' "${3:-axpy.co}" "$words" "$1" \
+		"${2:-10}"
+}
+words=$*
+for launch in none,0 queue,2.26 sync,14.96 runtime,11.7 7.5,7.5; do
+	row "${launch%,*}" >"$tmp/rows/one.csv"
+	exits 0 "a row, launch ${launch%,*}" "$sim" validate -q --csv --rows \
+		--perf "$tmp/rows/one.csv"
+	ok 'what the launch takes, and that' awk -F, -v gpu="$gpu" \
+		-v more="${launch#*,}" '$1 == "code" && $3 ~ /axpy/ {
+			d = $5 - (gpu * 1e6 + more); n++
+			bad = d > 1e-3 || d < -1e-3
+		} END { exit !(n == 1 && !bad) }' out
+done
+row later >"$tmp/rows/one.csv"
+exits 2 'another launch' "$sim" validate --perf "$tmp/rows/one.csv"
+has err 'row 2: launch later: wanted none, queue, sync, runtime, or' 'says so'
+row none 0 >"$tmp/rows/one.csv"
+exits 2 'no time' "$sim" validate --perf "$tmp/rows/one.csv"
+has err 'time_us 0: wanted a time above 0' 'says so'
+row none 10 none.co >"$tmp/rows/one.csv"
+exits 2 'no object' "$sim" validate --perf "$tmp/rows/one.csv"
+has err 'rows/none.co' 'says which'
+
 # ---- mistakes ----
 exits 2 'no operands' "$sim"
 exits 2 'an unknown kernel' "$sim" t.co nothing

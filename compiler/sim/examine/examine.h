@@ -234,16 +234,30 @@ double others_row_time(const struct others_row *row,
 
 /* ------------------------------------------------------------ loops.c ---- */
 
-/* A published rate of a plain loop: compiler/sim/examine/loops.def. */
+/*
+ * A published rate of a plain loop, operations a second
+ * (compiler/sim/examine/loops.def), or the seconds of a kernel (code_rows.c).
+ */
 struct loop_row {
 	const char *name;
 	char source[128];
-	double reference, predicted; /* operations a second */
+	double reference, predicted;
 };
 /* Those of a file of the second kind; of others there are none. */
 bool loop_rows_run(const char *path, const struct cost_model *m,
 		   void (*fn)(void *ctx, const struct loop_row *row), void *ctx,
 		   struct err *e);
+
+/* -------------------------------------------------------- code_rows.c ---- */
+
+/*
+ * Times of kernels whose objects lie beside the file of the third kind, which
+ * has a column `code` (t0-sim(1)).  *found: it is of that kind; nothing else is
+ * done where it is not.
+ */
+bool code_rows_run(const char *path, const struct cost_model *m,
+		   void (*fn)(void *ctx, const struct loop_row *row), void *ctx,
+		   bool *found, struct err *e);
 
 /* -------------------------------------------------------------- fit.c ---- */
 

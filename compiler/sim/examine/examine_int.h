@@ -15,6 +15,7 @@ enum exam_set {
 	EXAM_SPLIT,
 	EXAM_TILES,
 	EXAM_LOOPS,
+	EXAM_CODE,
 	EXAM_SETS
 };
 

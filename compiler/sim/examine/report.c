@@ -20,6 +20,7 @@ static const struct set {
 	[EXAM_SPLIT] = { "split", "us", 1e6, true },
 	[EXAM_TILES] = { "tiles", "us", 1e6, true },
 	[EXAM_LOOPS] = { "loops", "1/s", 1, false },
+	[EXAM_CODE] = { "code", "us", 1e6, true },
 };
 
 static double error_of(double predicted, const struct exam_row *row)

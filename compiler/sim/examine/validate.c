@@ -120,19 +120,35 @@ static void take_published(void *ctx, const struct others_row *g)
 	x->published[x->n_published++] = *g;
 }
 
-static void take_loop(void *ctx, const struct loop_row *l)
+static void take_row(struct exam *x, enum exam_set set,
+		     const struct loop_row *l)
 {
-	struct exam_row *row = add_row(ctx, EXAM_LOOPS, l->source);
+	struct exam_row *row = add_row(x, set, l->source);
 
 	snprintf(row->name, sizeof(row->name), "%s", l->name);
 	row->reference = l->reference;
 	row->predicted = row->fitted = l->predicted;
 }
 
+static void take_loop(void *ctx, const struct loop_row *l)
+{
+	take_row(ctx, EXAM_LOOPS, l);
+}
+
+static void take_code(void *ctx, const struct loop_row *l)
+{
+	take_row(ctx, EXAM_CODE, l);
+}
+
 static bool read_published(struct exam *x, struct err *e)
 {
 	const struct validate *o = x->o;
+	bool found;
 
+	if (!code_rows_run(x->file, x->m, take_code, x, &found, e))
+		return false;
+	if (found)
+		return true;
 	return others_rows_run(x->file, x->m, o->quiet, o->stop,
 			       take_published, x, e) &&
 	       loop_rows_run(x->file, x->m, take_loop, x, e);
@@ -147,7 +163,7 @@ static bool predict_row(struct exam *x, struct exam_row *row,
 		if (!vector_predict(&x->trace[row->at], m, e))
 			return false;
 		take_prediction(row, &x->trace[row->at]);
-	} else if (row->set != EXAM_LOOPS) {
+	} else if (row->at >= 0) {
 		row->predicted = others_row_time(&x->published[row->at], m);
 	}
 	return true;
@@ -173,8 +189,7 @@ static bool find_loss(void *ctx, int group, enum cost_fit_by by,
 	for (int i = 0; i < x->n_rows; i++) {
 		struct exam_row row = x->row[i];
 
-		if (row.group != group || row.set == EXAM_LOOPS ||
-		    row.set == EXAM_PAIRS)
+		if (row.group != group || row.at < 0 || row.set == EXAM_PAIRS)
 			continue;
 		if (!predict_row(x, &row, m, e))
 			return false;
