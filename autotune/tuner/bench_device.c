@@ -8,18 +8,17 @@
 /* Emulating the largest product takes a minute; a card needs milliseconds. */
 #define DEADLINE_NS 300000000000ull
 
-bool tune_bench_open(struct tune_bench *r, const char *device, struct err *e)
+bool tune_bench_open(struct tune_bench *r, const char *device,
+		     const struct tune_clock *clock, const volatile int *stop,
+		     struct err *e)
 {
-	return kfd_open(&r->dev, device, e) &&
-	       kfd_queue_new(r->dev, NULL, &r->q, e);
-}
+	const struct kfd_queue_opts o = { .stop = stop };
 
-bool tune_bench_open_timed(struct tune_bench *r, const struct tune_clock *clock,
-			   struct err *e)
-{
 	r->clock = clock;
-	return clock->open(clock->ctx, &r->dev, e) &&
-	       kfd_queue_new(r->dev, NULL, &r->q, e);
+	r->stop = stop;
+	return (clock ? clock->open(clock->ctx, &r->dev, e) :
+			kfd_open(&r->dev, device, e)) &&
+	       kfd_queue_new(r->dev, &o, &r->q, e);
 }
 
 static void drop_operands(struct tune_bench *r)

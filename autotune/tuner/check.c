@@ -466,6 +466,7 @@ static bool take_crash(struct tune_bench *r, const struct err *why,
 		       struct tune_check_result *out, struct err *e)
 {
 	const struct tune_clock *clock = r->clock;
+	const volatile int *stop = r->stop;
 	char spec[KFD_SPEC_BYTES];
 
 	if (why->code != ERR_DEVICE && why->code != ERR_TIMEOUT) {
@@ -477,8 +478,7 @@ static bool take_crash(struct tune_bench *r, const struct err *why,
 	out->worst = fmax(out->worst, 1e9);
 	snprintf(out->detail, sizeof(out->detail), "%.180s", why->msg);
 	tune_bench_close(r);
-	return clock ? tune_bench_open_timed(r, clock, e)
-		     : tune_bench_open(r, spec, e);
+	return tune_bench_open(r, spec, clock, stop, e);
 }
 
 static bool run_view(struct tune_bench *r, const struct gemm_config *c,

@@ -33,9 +33,8 @@ static size_t find_fastest_right(const struct candidates *h, size_t not)
 
 static bool open_bench(struct decider *j, struct err *e)
 {
-	bool ok = j->o->clock
-			  ? tune_bench_open_timed(&j->bench, j->o->clock, e)
-			  : tune_bench_open(&j->bench, j->o->device, e);
+	bool ok = tune_bench_open(&j->bench, j->o->device, j->o->clock,
+				  j->o->stop, e);
 
 	if (ok && !j->o->quiet)
 		fprintf(stderr, "t0-tune: %s\n", kfd_info(j->bench.dev)->why);
@@ -134,8 +133,10 @@ static bool first_right(struct decider *j, struct candidates *h, size_t not,
 		*out = find_fastest_right(h, not);
 		if (*out == h->n || (j->o->stop && *j->o->stop))
 			return true;
-		if (!is_right(j, h, *out, &answer, e))
-			return false;
+		if (!is_right(j, h, *out, &answer, e)) {
+			*out = h->n;
+			return e->code == ERR_STOPPED; /* the caller looks */
+		}
 		if (answer > 0)
 			return true;
 	}

@@ -164,7 +164,7 @@ bool tune_foreign_check(const struct tune_problem *p,
 			 "than the %.3g that are run", tune_flop(p), RUN_ALL);
 		return true;
 	}
-	ok = tune_bench_open(&r, device, e) &&
+	ok = tune_bench_open(&r, device, NULL, NULL, e) &&
 	     tune_bench_set(&r, p, TUNE_NORMAL, seed, e);
 	if (ok) {
 		tune_bench_stale(&r, seed);

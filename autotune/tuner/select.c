@@ -58,7 +58,8 @@ static bool check_now(struct tune_selector *s, const struct tune_problem *p,
 {
 	struct tune_check_result x;
 
-	if (!s->bench.dev && !tune_bench_open(&s->bench, s->o->device, e))
+	if (!s->bench.dev && !tune_bench_open(&s->bench, s->o->device, NULL,
+					      s->o->stop, e))
 		return false;
 	if (!tune_check(&s->bench, p, &c->config, &c->code, s->o->seed, &x, e))
 		return false;

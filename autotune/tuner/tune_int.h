@@ -35,6 +35,7 @@ struct tune_bench {
 	struct kfd_dev *dev;
 	struct kfd_queue *q;
 	const struct tune_clock *clock; /* NULL: the device's own, or none */
+	const volatile int *stop; /* set: no wait goes on; or NULL */
 	/* Of the product set last. */
 	struct tune_problem p;
 	struct gemm_shape shape;
@@ -48,10 +49,10 @@ struct tune_loaded {
 	int n;
 };
 
-bool tune_bench_open(struct tune_bench *r, const char *device, struct err *e);
-/* On the device of a clock, which outlives the bench. */
-bool tune_bench_open_timed(struct tune_bench *r, const struct tune_clock *clock,
-			   struct err *e);
+/* On a device, or on that of a clock, which outlives the bench; or NULL. */
+bool tune_bench_open(struct tune_bench *r, const char *device,
+		     const struct tune_clock *clock, const volatile int *stop,
+		     struct err *e);
 void tune_bench_close(struct tune_bench *r);
 /* All but the device. */
 void tune_bench_drop(struct tune_bench *r);

@@ -23,22 +23,17 @@ static const struct kfd_queue_opts defaults = {
 static bool take_opts(struct kfd_queue_opts *o, const struct kfd_queue_opts *in,
 		      struct err *e)
 {
-	*o = defaults;
-	if (in && in->ring_packets)
-		o->ring_packets = in->ring_packets;
-	if (in && in->kernarg_bytes)
-		o->kernarg_bytes = in->kernarg_bytes;
-	if (in && in->priority)
-		o->priority = in->priority;
-	if (in && in->spin_ns)
-		o->spin_ns = in->spin_ns;
-	if (in && in->printf_bytes)
-		o->printf_bytes = in->printf_bytes;
-	if (in) {
-		o->printf_wait = in->printf_wait;
-		o->print = in->print;
-		o->print_ctx = in->print_ctx;
-	}
+	*o = in ? *in : defaults;
+	if (!o->ring_packets)
+		o->ring_packets = defaults.ring_packets;
+	if (!o->kernarg_bytes)
+		o->kernarg_bytes = defaults.kernarg_bytes;
+	if (!o->priority)
+		o->priority = defaults.priority;
+	if (!o->spin_ns)
+		o->spin_ns = defaults.spin_ns;
+	if (!o->printf_bytes)
+		o->printf_bytes = defaults.printf_bytes;
 	if (o->printf_bytes < 8192 || o->printf_bytes > 1u << 30)
 		return err_set(e, ERR_USAGE,
 			       "a buffer of %u bytes for printf; wanted 8192 "

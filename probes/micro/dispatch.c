@@ -205,7 +205,9 @@ static bool open_device(struct dispatch *d, struct err *e)
 	if (!d->o->quiet)
 		fprintf(stderr, "t0-probe: device: %s\n",
 			kfd_info(d->dev)->why);
-	return kfd_queue_new(d->dev, NULL, &d->q, e) &&
+	const struct kfd_queue_opts o = { .stop = d->o->stop };
+
+	return kfd_queue_new(d->dev, &o, &d->q, e) &&
 	       kfd_code_raw(d->dev, end_code, sizeof(end_code), &desc,
 			    &d->kernel, e);
 }

@@ -247,7 +247,8 @@ static bool run_chain(struct clock *c, double load_s, double pause,
 static bool make_room(struct clock *c, struct err *e)
 {
 	struct micro_device *d = &c->d;
-	const struct kfd_queue_opts o = { .ring_packets = RING };
+	const struct kfd_queue_opts o = { .ring_packets = RING,
+					  .stop = d->o->stop };
 	const uint64_t room = (uint64_t)c->groups * WAVES * MICRO_WAVE_BYTES;
 
 	kfd_mem_free(d->dev, d->out);

@@ -56,8 +56,9 @@ static bool open_device(struct micro_device *d, struct err *e)
 static bool open_memory(struct micro_device *d, struct err *e)
 {
 	const size_t out = MICRO_WAVE_BYTES * MICRO_WAVES_MAX;
+	const struct kfd_queue_opts o = { .stop = d->o->stop };
 
-	return kfd_queue_new(d->dev, NULL, &d->q, e) &&
+	return kfd_queue_new(d->dev, &o, &d->q, e) &&
 	       kfd_mem_alloc(d->dev, KFD_GTT, out, "results", &d->out, e) &&
 	       kfd_mem_alloc(d->dev, KFD_VRAM, DATA_BYTES, "data", &d->data, e);
 }

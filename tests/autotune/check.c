@@ -233,7 +233,7 @@ int main(void)
 	struct err e = { 0 };
 
 	test_classes();
-	if (!ok(tune_bench_open(&bench, "soft", &e), "the soft device: %s",
+	if (!ok(tune_bench_open(&bench, "soft", NULL, NULL, &e), "the soft device: %s",
 		e.msg))
 		return plan_done();
 	test_right();

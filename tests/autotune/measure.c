@@ -77,7 +77,7 @@ static void test_refused(void)
 	enum res_origin origin;
 	struct err e = { 0 };
 
-	if (!ok(tune_bench_open(&r, "soft", &e), "the soft device: %s", e.msg))
+	if (!ok(tune_bench_open(&r, "soft", NULL, NULL, &e), "the soft device: %s", e.msg))
 		return;
 	ok(!tune_bench_has_clock(&r, &origin, &e), "has no clock");
 	is_i64(e.code, ERR_UNSUPPORTED, "nothing can be measured on it");
@@ -169,7 +169,7 @@ static void test_protocol(const struct tune_clock *clock)
 		arm[i] = (struct tune_arm){ .config = &c[i],
 					    .code = &code[i] };
 	if (!ok(compile_arms(&p, c, code) &&
-		tune_bench_open_timed(&r, clock, &e) &&
+		tune_bench_open(&r, NULL, clock, NULL, &e) &&
 		tune_bench_set(&r, &p, TUNE_NORMAL, 1, &e),
 		"a device with a simulated clock: %s", e.msg))
 		return;

@@ -61,6 +61,32 @@ stops 'a measurement' '' "$b/t0-qwen3" bench -q -m "$tmp/tiny" \
 stops 'a text' '' "$b/t0-qwen3" generate -q -m "$tmp/tiny" --ids 1,2 -g \
 	-n 40000 --context 40000
 
+# A card that hangs is waited for for minutes, but not after a signal.
+hangs() { # NAME COMMAND...
+	what=$1
+	shift
+	rm -f "$tmp/pid"
+	timeout 100 "$b/t0-soft" run --quiet --costs /dev/null \
+		--inject hang@1.1 -- sh -c 'echo $$ >"$0" && exec "$@"' \
+		"$tmp/pid" "$@" >"$tmp/out" 2>"$tmp/err" &
+	pid=$!
+	until [ -s "$tmp/pid" ] && catches "$(cat "$tmp/pid")" "$1"; do
+		kill -0 $pid 2>/dev/null || break
+	done
+	sleep 1 # it waits by now
+	kill -TERM "$(cat "$tmp/pid")"
+	wait $pid
+	is $? 143 "$what, on a card that hangs: SIGTERM"
+	has "$tmp/err" 'stopped by SIGTERM' "$what: says so"
+}
+if [ -e "$T0_BUILD/libt0-soft.so" ]; then
+	hangs 'launches' "$b/t0-probe" dispatch -q --device kfd
+	hangs 'a probe' "$b/t0-probe" latency -q --device kfd
+	hangs 'a search' "$b/t0-tune" -q --sizes 256 --budget quick --device kfd
+else
+	skip 'no card that hangs: this build cannot be preloaded'
+fi
+
 deadline() {
 	what=$1
 	shift
