@@ -13,7 +13,7 @@
 
 #include "autotune/card/card_int.h"
 
-enum { STEPS = 2, SWEEPS = 2 };
+enum { STEPS = 2, SWEEPS = 2, PASSES = 3 };
 /* Of a product's time: better nobody measures it. */
 #define NOISE_LEAST 0.003
 /* Unknown is what changes no product by more. */
@@ -330,14 +330,25 @@ static double effect_of(const struct solve *s, int k)
 	return most;
 }
 
+/* Those that matter are looked for; true: there are more of them than before. */
+static bool use_effects(struct solve *s)
+{
+	bool more = false, any = false;
+
+	for (size_t i = 0; i < s->p->n; i++)
+		any |= is_measured(s, i);
+	for (int k = 0; k < N_REST && any; k++)
+		if (!s->used[k] && effect_of(s, k) > HARMLESS)
+			s->used[k] = more = true;
+	return more;
+}
+
 static bool search(struct solve *s)
 {
 	int n = 0;
 
 	for (size_t i = 0; i < s->p->n; i++)
 		n += is_measured(s, i);
-	for (int k = 0; k < N_REST; k++)
-		s->used[k] = n && effect_of(s, k) > HARMLESS;
 	for (int i = 0; i < STEPS && n; i++) {
 		s->noise = fmax(NOISE_LEAST, rms(s) / 2);
 		take_step(s);
@@ -410,8 +421,14 @@ bool card_fit_rest(struct card_fit *f, const struct card_data *d,
 	s.now = xcalloc(p->n + 1, sizeof(*s.now));
 	for (int k = 0; k < N_REST; k++)
 		s.x[k] = place_of(k, f->costs.row[rest[k]].value);
-	bool ok = card_effects(s.m, p, how, s.up, s.down, s.now, e) &&
-		  search(&s);
+	bool ok = true, more = true;
+
+	/* What a parameter changes depends on where the others are. */
+	for (int pass = 0; ok && more && pass < PASSES; pass++) {
+		ok = card_effects(s.m, p, how, s.up, s.down, s.now, e);
+		more = ok && use_effects(&s);
+		ok = ok && (!more || search(&s));
+	}
 	if (ok) {
 		keep_rest(&s, f);
 		f->residual = median_residual(&s);

@@ -134,12 +134,21 @@ branch.taken=31
 salu.latency=3
 mul.issue=5
 END
-	T0_CARD_SECONDS=240 T0_CARD_SHAPE=tiny timeout -k 5 1500 "$soft" run \
-		--quiet --costs "$tmp/costs" --inject hang@4.3 \
-		--inject fault@7.1 --inject reset@12.2 --inject slow@9.1 -- \
-		"$card" --quick --only '[dtlmbck]*' "$T0_BUILD" 2>"$tmp/said"
+	# A step looks at the sensors twice before and after, each a process.
+	T0_CARD_SECONDS=100 T0_CARD_SHAPE=tiny timeout -k 5 2400 "$soft" run \
+		--quiet --costs "$tmp/costs" --inject reset@13.2 \
+		--inject fault@22.3 --inject hang@31.5 --inject slow@40.2 -- \
+		"$card" --quick "$T0_BUILD" 2>"$tmp/said"
 	is $? 0 'the kit gets over a hang, a fault, a reset and a slow packet'
 	diag "$(cat "$tmp/said")"
+	for step in dispatch memory latency; do
+		is "$(grep -c "^begin $step\$" "$T0_CARD/journal")" 2 \
+			"$step went wrong"
+		is "$(grep "^end $step " "$T0_CARD/journal")" "end $step 0" \
+			'and was done again'
+	done
+	is "$(grep '^end' "$T0_CARD/journal" | grep -v ' 0$')" '' \
+		'every step of the kit has its answer'
 	"$T0_BUILD/t0-sim" fit "$T0_CARD/card.jsonl" --number 1 --csv --quiet \
 		>"$tmp/out"
 	is "$(sed 's/=/ /' "$tmp/costs" | while read -r name v; do
