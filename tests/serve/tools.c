@@ -200,14 +200,19 @@ static void test_one(void)
 	is_u64(t.calls, 8, "no two at once where that is not wanted");
 }
 
-/* The mark is one of 512 tokens: among so many texts some have it. */
+/*
+ * The mark is one of 512 tokens: among so many texts some have it.  A stop
+ * string that every call has in it cuts none.
+ */
 static void test_may(void)
 {
 	struct tally t = { 0 };
 
-	for (uint64_t seed = 0; seed < 5; seed++)
-		count_calls(request_of(NULL, seed * 100, 16, 128), "tool_calls",
-			    &t);
+	for (uint64_t seed = 0; seed < 5; seed++) {
+		json_t *r = request_of(NULL, seed * 100, 16, 128);
+		json_object_set_new(r, "stop", json_string("\"arguments\""));
+		count_calls(r, "tool_calls", &t);
+	}
 	is_u64(t.choices, 80, "auto: all answers came");
 	ok(t.calls > 2, "some call tools: %u", t.calls);
 	is_u64(t.good, t.calls, "with arguments that they take");
@@ -310,6 +315,12 @@ static void test_refused(void)
 		  "\"a\",\"strict\":true,\"parameters\":{\"type\":\"object\","
 		  "\"patternProperties\":{}}}}]",
 		  "tools" },
+		{ "\"stop\":\"}\",\"response_format\":{\"type\":"
+		  "\"json_object\"}",
+		  "stop" },
+		{ "\"stop\":\"}\",\"tool_choice\":\"required\",\"tools\":[{"
+		  "\"type\":\"function\",\"function\":{\"name\":\"a\"}}]",
+		  "stop" },
 		{ "\"functions\":[{\"name\":\"a\"}]", "functions" },
 		{ "\"logit_bias\":{\"5\":1}", "logit_bias" },
 		{ "\"messages\":[{\"role\":\"tool\",\"content\":\"x\"}]",

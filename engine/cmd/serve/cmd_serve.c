@@ -76,17 +76,28 @@ static void cut_words(struct choice *c)
 		c->words.n--;
 }
 
-/* Cuts the text before the first stop string in what is new. */
+/* Bytes of the text that no form is wanted of: those before its first call. */
+static size_t free_length(const struct choice *c)
+{
+	const char *call = c->job->calls == CALLS_NONE || !c->text.data ?
+				   NULL :
+				   memmem(c->text.data, c->text.len,
+					  QWEN_CALL_BEGIN,
+					  strlen(QWEN_CALL_BEGIN));
+
+	return call ? (size_t)(call - c->text.data) : c->text.len;
+}
+
+/* Cuts the text before the first stop string in what is new and free. */
 static bool cut_stop(struct choice *c, size_t from)
 {
 	const struct job *j = c->job;
+	const size_t end = j->n_stops ? free_length(c) : 0;
 	const char *first = NULL;
 
-	if (!c->text.data)
-		return false;
 	from = from > j->longest ? from - j->longest : 0;
-	for (size_t i = 0; i < j->n_stops; i++) {
-		const char *at = memmem(c->text.data + from, c->text.len - from,
+	for (size_t i = 0; i < j->n_stops && from < end; i++) {
+		const char *at = memmem(c->text.data + from, end - from,
 					j->stop[i], strlen(j->stop[i]));
 		if (at && (!first || at < first))
 			first = at;

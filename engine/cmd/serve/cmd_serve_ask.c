@@ -99,6 +99,15 @@ static bool read_stops(struct reader *r)
 	return true;
 }
 
+/* They would cut a text that is of a form from its first byte on. */
+static bool check_stops(struct reader *r)
+{
+	return !r->j->n_stops || !r->j->grammar || r->j->calls == CALLS_MAY ||
+	       serve_refuse(r, "stop",
+			    "it left out where \"response_format\" or "
+			    "\"tool_choice\" says what form the answer has");
+}
+
 /* Is it as if the parameter were not there? */
 static bool is_neutral(json_t *x)
 {
@@ -339,7 +348,7 @@ static bool read_request(struct reader *r)
 	else
 		good = good && read_settings(r) &&
 		       read_inputs(r, "prompt", MOST_CHOICES / j->n);
-	if (!good)
+	if (!good || !check_stops(r))
 		return false;
 	r->param = NULL;
 	j->n_choices = j->n * (uint32_t)j->prompts.n;
