@@ -65,7 +65,8 @@ struct qwen_cmd {
 	bool train; /* of forecast */
 	/* serve */
 	const char *bind, *key_file, *pooling;
-	uint64_t port, sequences, blocks, queue, max_body, timeout, grace;
+	uint64_t port, sequences, blocks, queue, max_body, timeout, receive,
+		grace;
 	/* load */
 	const char *url, *asked_model, *request_rate, *trace, *log;
 	uint64_t requests, words;

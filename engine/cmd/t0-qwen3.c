@@ -23,7 +23,7 @@ static struct qwen_cmd c = {
 	.precision = "f32", .recompute = "none", .optimizer = "adamw",
 	.schedule = "cosine", .lora_targets = "q_proj,v_proj",
 	.bind = "127.0.0.1", .pooling = "last", .port = 8080, .sequences = 16, .queue = 256,
-	.max_body = 1 << 20, .timeout = 600, .grace = 30,
+	.max_body = 1 << 20, .timeout = 600, .receive = 60, .grace = 30,
 	.thinking = "dim", .answer = 1024,
 	.url = "http://127.0.0.1:8080", .request_rate = "1", .requests = 32,
 	.words = 32, .within_first = INFINITY, .within_token = INFINITY,
@@ -408,6 +408,9 @@ static const struct cli_opt options[] = {
 	  "requests at once, those that wait included (256)" },
 	{ "max-body", 0, CLI_U64, &c.max_body, "N",
 	  "bytes of a request (1048576)" },
+	{ "receive", 0, CLI_U64, &c.receive, "N",
+	  "seconds for a request to come whole, and beyond --timeout for its "
+	  "answer to go (60)" },
 	{ "grace", 0, CLI_U64, &c.grace, "N",
 	  "seconds after a signal for what was begun (30)" },
 	{ "pooling", 0, CLI_STR, &c.pooling, "HOW",

@@ -279,6 +279,7 @@ static bool serve_loop(struct server *s, struct err *e)
 		}
 		take_fresh(s, &k);
 		forget_jobs(s, &k);
+		serve_cut_peers(s);
 		pthread_mutex_unlock(&s->lock);
 		if (s->closing && !k.n)
 			break;
@@ -328,6 +329,7 @@ static bool options_check(const struct qwen_cmd *c, struct err *e)
 		{ "queue", c->queue, 1, 1 << 20 },
 		{ "max-body", c->max_body, 1, UINT32_MAX },
 		{ "timeout", c->timeout, 1, 1000000 },
+		{ "receive", c->receive, 1, 1000000 },
 		{ "grace", c->grace, 0, 1000000 },
 	};
 

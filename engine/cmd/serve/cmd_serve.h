@@ -88,6 +88,7 @@ struct server {
 	pthread_mutex_t lock;
 	pthread_cond_t work, told; /* for the loop; for handlers */
 	struct job *fresh;
+	struct peer *peers;   /* connections (cmd_serve_peers.c) */
 	uint32_t jobs;	      /* that are not over */
 	uint32_t answers;     /* that are not sent */
 	_Atomic bool closing; /* read by handlers without the lock */
@@ -108,6 +109,9 @@ struct MHD_Daemon *serve_listen(struct server *s, uint16_t *port,
  * of the answer, or up to `wait_s` seconds for it.
  */
 void serve_close(struct server *s, struct MHD_Daemon *d, unsigned wait_s);
+
+/* Under the lock: hangs up on connections that have had their time. */
+void serve_cut_peers(struct server *s);
 
 /* Answers with the chat page (cmd_serve_page.c, page.html). */
 enum MHD_Result serve_send_page(struct MHD_Connection *con);

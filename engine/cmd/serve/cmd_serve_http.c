@@ -278,9 +278,11 @@ static enum MHD_Result answer_request(struct MHD_Connection *con,
 }
 
 /* An answer begins, or the call of one ends. */
-static void count_answer(struct call *call, bool begins)
+static void count_answer(struct MHD_Connection *con, struct call *call,
+			 bool begins)
 {
 	pthread_mutex_lock(&call->s->lock);
+	serve_limit_peer(call->s, con, begins);
 	call->s->answers += begins;
 	call->s->answers -= !begins && call->answered;
 	call->answered = begins;
@@ -302,7 +304,7 @@ static enum MHD_Result on_request(void *ctx, struct MHD_Connection *con,
 		return MHD_YES;
 	}
 	if (!*size) {
-		count_answer(call, true);
+		count_answer(con, call, true);
 		return answer_request(con, call, url, method);
 	}
 	call->length += *size;
@@ -322,13 +324,12 @@ static void on_end(void *ctx, struct MHD_Connection *con, void **state,
 	struct call *call = *state;
 
 	(void)ctx;
-	(void)con;
 	(void)why;
 	if (!call)
 		return;
 	if (call->job)
 		serve_leave(call->s, call->job);
-	count_answer(call, false);
+	count_answer(con, call, false);
 	serve_job_free(call->job);
 	buf_fini(&call->body);
 	free(call);
@@ -352,6 +353,7 @@ struct MHD_Daemon *serve_listen(struct server *s, uint16_t *port, struct err *e)
 			MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_POLL,
 		*port, NULL, NULL, on_request, s, MHD_OPTION_SOCK_ADDR, &at,
 		MHD_OPTION_NOTIFY_COMPLETED, on_end, NULL,
+		MHD_OPTION_NOTIFY_CONNECTION, serve_meet_peer, s,
 		MHD_OPTION_CONNECTION_LIMIT, 1024u,
 		MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_S,
 		MHD_OPTION_END);

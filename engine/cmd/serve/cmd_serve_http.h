@@ -40,4 +40,15 @@ json_t *serve_answer_json(const struct job *j);
 void serve_put_start(const struct job *j, struct buf *out);
 void serve_put_news(struct job *j, struct buf *out);
 
+/* ------------------------------------------------- cmd_serve_peers.c ---- */
+
+/* MHD's: a connection is there, or is about to be closed. */
+void serve_meet_peer(void *ctx, struct MHD_Connection *con, void **at,
+		     enum MHD_ConnectionNotificationCode what);
+/*
+ * Under the server's lock: a request has come whole (`heard`), and its answer
+ * must be gone by --timeout and --receive; or the next one must come.
+ */
+void serve_limit_peer(struct server *s, struct MHD_Connection *con, bool heard);
+
 #endif
