@@ -34,7 +34,7 @@ struct job {
 	size_t n, m, d, out, rows, heads, group; /* as the operation has them */
 	int which;
 	unsigned dim;
-	bool causal;
+	bool causal, masked; /* attention; keys seen: those with an id */
 	void (*value)(const struct job *j, double *y);
 	struct tensor *(*run)(struct job *j, struct tensor *const *x);
 };
@@ -392,14 +392,17 @@ static void linear_make(struct job *j)
 	j->run = linear_run;
 }
 
-/* One query of a head: what it makes of the keys it sees. */
-static void attend_query(const struct job *j, const double *q, const double *k,
-			 const double *v, size_t seen, double *y)
+/* Query `at` of a head: what it makes of the keys it sees. */
+static void attend_query(const struct job *j, size_t at, const double *q,
+			 const double *k, const double *v, double *y)
 {
+	const size_t seen = j->causal ? j->m - j->n + at + 1 : j->m;
 	double sum = 0;
 
 	for (size_t u = 0; u < seen; u++) {
 		double dot = 0;
+		if (j->masked && !j->id[at * j->m + u])
+			continue;
 		for (size_t i = 0; i < j->d; i++)
 			dot += q[i] * k[u * j->d + i];
 		double p = exp(dot / sqrt((double)j->d));
@@ -418,10 +421,9 @@ static void attention_value(const struct job *j, double *y)
 
 	for (size_t h = 0; h < all; h++)
 		for (size_t i = 0; i < j->n; i++)
-			attend_query(j, j->x[0] + (i * all + h) * j->d,
+			attend_query(j, i, j->x[0] + (i * all + h) * j->d,
 				     j->x[1] + h / j->group * j->m * j->d,
 				     j->x[2] + h / j->group * j->m * j->out,
-				     j->causal ? j->m - j->n + i + 1 : j->m,
 				     y + (h * j->n + i) * j->out);
 }
 
@@ -435,14 +437,29 @@ static struct tensor *attention_run(struct job *j, struct tensor *const *x)
 					TAPE_SHAPE(j->heads, 1, j->m, j->out));
 
 	q = tape_swap(tape_swap(q, 0, 1), 1, 2); /* heads, group, n, d */
-	return tape_attention(q, k, v, j->causal);
+	if (!j->masked)
+		return tape_attention(q, k, v, j->causal);
+	if (!q)
+		return NULL;
+	struct tensor *seen = tape_input(q->tape, TAPE_SHAPE(j->n, j->m), NULL);
+	for (size_t i = 0; i < j->n * j->m; i++)
+		seen->data[i] = (float)j->id[i];
+	return tape_attention_seen(q, k, v, seen);
 }
 
 static void attention_make(struct job *j)
 {
 	j->n = random_between(0, 9);
-	j->causal = random_next(&seed) % 2;
+	j->masked = j->which;
+	j->causal = !j->masked && random_next(&seed) % 2;
 	j->m = random_between(j->causal ? j->n : 0, 12);
+	if (j->masked)
+		j->m = random_between(3, 12);
+	/* The first query may see none; others see two, or more. */
+	for (size_t i = 0; j->masked && i < j->n * j->m; i++)
+		j->id[i] = i / j->m == 0 ? j->n % 2 :
+					   i % j->m < 2 ||
+						   random_next(&seed) % 3;
 	j->d = random_between(1, 9);
 	j->out = random_between(1, 7);
 	j->heads = random_between(1, 3);
@@ -485,6 +502,45 @@ static void view_make(struct job *j)
 	j->n = (j->s[0].dim[0] - 1) * j->s[0].dim[1] * j->s[0].dim[2];
 	j->value = view_value;
 	j->run = view_run;
+}
+
+/* a and b on the square, one behind the other in a dimension of 3. */
+static void append_value(const struct job *j, double *y)
+{
+	size_t before = 1, behind = 1;
+	struct tape_shape s = j->s[0];
+
+	for (unsigned k = 0; k < s.n; k++)
+		*(k < j->dim ? &before : &behind) *= k == j->dim ? 1 : s.dim[k];
+	for (size_t i = 0; i < before; i++)
+		for (unsigned o = 0; o < 2; o++) {
+			size_t n = j->s[o].dim[j->dim] * behind;
+			for (size_t k = 0; k < n; k++, y++) {
+				double v = j->x[o][i * n + k];
+				*y = v * v;
+			}
+		}
+}
+
+static struct tensor *append_run(struct job *j, struct tensor *const *x)
+{
+	struct tensor *y = tape_append(x[0], x[1], j->dim);
+
+	return tape_multiply(y, y);
+}
+
+static void append_make(struct job *j)
+{
+	struct tape_shape s = TAPE_SHAPE(random_between(1, 4),
+					 random_between(0, 4),
+					 random_between(1, 4));
+
+	j->dim = (unsigned)random_between(0, 2);
+	input_add(j, s, -2, 2);
+	s.dim[j->dim] = random_between(0, 4);
+	input_add(j, s, -2, 2);
+	j->value = append_value;
+	j->run = append_run;
 }
 
 /* x [n] + x [n][1], both of one parameter, spread by hand. */
@@ -537,7 +593,9 @@ static const struct {
 	{ "cross-entropy", loss_make, 0 },
 	{ "linear", linear_make, 0 },
 	{ "attention", attention_make, 0 },
+	{ "attention to some keys", attention_make, 1 },
 	{ "views", view_make, 0 },
+	{ "append", append_make, 0 },
 	{ "a tensor twice", twice_make, 0 },
 };
 
@@ -816,6 +874,11 @@ static void test_refused(void)
 	REFUSED(tape_attention(x, tape_slice(x, 0, 0, 2),
 			       tape_slice(x, 0, 0, 2), true),
 		"causal, with too few keys", "n at most m");
+	REFUSED(tape_attention_seen(x, x, x, w), "keys of other tensors",
+		"what is seen [5, 6]", "and [..., n, m]");
+	REFUSED(tape_append(x, w, 0), "append", "[3, 4] and [5, 6]",
+		"dimension 0");
+	REFUSED(tape_append(x, x, 2), "append beyond", "dimension 2");
 	REFUSED(tape_backward(x), "backward", "[3, 4]", "one element");
 	e = (struct err){ 0 };
 	tape_reshape(tape_linear(tape_add(x, w), w, NULL), TAPE_SHAPE(7));

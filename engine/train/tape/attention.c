@@ -70,31 +70,46 @@ static void take_head(const struct tape_line *l, struct head *h, size_t i)
 
 /* ---- forward ---- */
 
-/* Scores become weights; the keys behind `seen` have none. */
-static void weigh_row(float *row, size_t seen, size_t m, float scale)
+/* Scores become weights; keys that are not seen have none. */
+static void weigh_row(float *row, const bool *seen, size_t m, float scale)
 {
 	float top = -INFINITY;
 	double sum = 0;
 
-	for (size_t j = 0; j < seen; j++)
-		top = fmaxf(top, row[j] * scale);
-	for (size_t j = 0; j < seen; j++)
-		sum += row[j] = expf(row[j] * scale - top);
 	for (size_t j = 0; j < m; j++)
-		row[j] = j < seen ? row[j] * (float)(1 / sum) : 0;
+		top = seen[j] ? fmaxf(top, row[j] * scale) : top;
+	for (size_t j = 0; j < m; j++)
+		if (seen[j])
+			sum += row[j] = expf(row[j] * scale - top);
+	for (size_t j = 0; j < m; j++)
+		row[j] = seen[j] ? row[j] * (float)(1 / sum) : 0;
+}
+
+/* Which keys query r of matrix i attends to. */
+static void see_keys(const struct tape_line *l, const struct head *h, size_t i,
+		     size_t r, bool *seen)
+{
+	const size_t most = l->causal ? h->m - h->n + r + 1 : h->m;
+	const struct tensor *s = l->seen;
+	const size_t *stride = s ? s->stride + s->shape.n - 2 : NULL;
+	const float *of = s ? s->data + matrix_at(s, i) + r * stride[0] : NULL;
+
+	for (size_t j = 0; j < h->m; j++)
+		seen[j] = j < most && (!of || of[j * stride[1]] != 0);
 }
 
 static void head_forward(struct tape *t, const struct tape_line *l,
 			 struct head *h, size_t i)
 {
 	float *p = l->kept + i * h->n * h->m;
+	bool *seen = arena_alloc(&t->step, h->m + 1);
 
 	take_head(l, h, i);
 	tape_product(t, h->n, h->m, h->d, h->q, h->k, true, 0, p);
-	for (size_t r = 0; r < h->n; r++)
-		weigh_row(p + r * h->m,
-			  l->causal ? h->m - h->n + r + 1 : h->m, h->m,
-			  h->scale);
+	for (size_t r = 0; r < h->n; r++) {
+		see_keys(l, h, i, r, seen);
+		weigh_row(p + r * h->m, seen, h->m, h->scale);
+	}
 	tape_product(t, h->n, h->out, h->m, p, h->v, false, 0,
 		     l->out->data + i * h->n * h->out);
 }
@@ -178,23 +193,42 @@ static bool shapes_fit(const struct tape_shape *q, const struct tape_shape *k,
 	return tape_join(&some, v, 2, heads);
 }
 
-struct tensor *tape_attention(struct tensor *q, struct tensor *k,
-			      struct tensor *v, bool causal)
+static bool seen_fits(const struct tensor *q, const struct tensor *k,
+		      const struct tensor *seen, struct tape_shape heads)
 {
+	struct tape_shape all;
+
+	heads.n += 2; /* as tape_join() leaves them out */
+	return seen->shape.n >= 2 && seen->shape.n <= heads.n &&
+	       seen->shape.dim[seen->shape.n - 2] ==
+		       q->shape.dim[q->shape.n - 2] &&
+	       seen->shape.dim[seen->shape.n - 1] ==
+		       k->shape.dim[k->shape.n - 2] &&
+	       tape_join(&heads, &seen->shape, 2, &all) &&
+	       !memcmp(all.dim, heads.dim, all.n * sizeof(*all.dim));
+}
+
+static struct tensor *attend(struct tensor *q, struct tensor *k,
+			     struct tensor *v, bool causal, struct tensor *seen)
+{
+	struct tape *t = q->tape;
 	struct tape_shape s;
 
-	if (!q || !k || !v)
-		return NULL;
-	struct tape *t = q->tape;
-	if (!shapes_fit(&q->shape, &k->shape, &v->shape, causal, &s))
-		return tape_fail(t, "attention: q is %s, k %s, v %s; wanted "
-				 "[..., n, d], [..., m, d], [..., m, out]%s",
-				 tape_show(t, &q->shape),
-				 tape_show(t, &k->shape),
-				 tape_show(t, &v->shape),
-				 causal ? " and n at most m" : "");
+	if (!shapes_fit(&q->shape, &k->shape, &v->shape, causal, &s) ||
+	    (seen && !seen_fits(q, k, seen, s)))
+		return tape_fail(
+			t,
+			"attention: q is %s, k %s, v %s%s%s; wanted "
+			"[..., n, d], [..., m, d], [..., m, out]%s%s",
+			tape_show(t, &q->shape), tape_show(t, &k->shape),
+			tape_show(t, &v->shape), seen ? ", what is seen " : "",
+			seen ? tape_show(t, &seen->shape) : "",
+			causal ? " and n at most m" : "",
+			seen ? " and [..., n, m]" : "");
 	struct tape_line l = {
-		.back = attention_back, .causal = causal,
+		.back = attention_back,
+		.causal = causal,
+		.seen = seen ? spread_heads(seen, s) : NULL,
 		.in = { spread_heads(q, s), spread_heads(k, s),
 			spread_heads(v, s) },
 	};
@@ -208,4 +242,16 @@ struct tensor *tape_attention(struct tensor *q, struct tensor *k,
 		head_forward(t, &l, &h, i);
 	tape_record(t, &l);
 	return l.out;
+}
+
+struct tensor *tape_attention(struct tensor *q, struct tensor *k,
+			      struct tensor *v, bool causal)
+{
+	return q && k && v ? attend(q, k, v, causal, NULL) : NULL;
+}
+
+struct tensor *tape_attention_seen(struct tensor *q, struct tensor *k,
+				   struct tensor *v, struct tensor *seen)
+{
+	return q && k && v && seen ? attend(q, k, v, false, seen) : NULL;
 }

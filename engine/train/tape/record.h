@@ -18,6 +18,7 @@ struct tape_line {
 	int which;	     /* function, reduction */
 	float number;	     /* a factor, how many targets */
 	bool causal;
+	const struct tensor *seen; /* keys of attention; NULL: all */
 	float *kept;	     /* what the way back needs */
 	const uint32_t *ids; /* of rows; TAPE_MAX: of elements */
 };

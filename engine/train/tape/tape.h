@@ -142,6 +142,8 @@ struct tensor *tape_swap(struct tensor *x, unsigned a, unsigned b);
  */
 struct tensor *tape_spread(struct tensor *x, struct tape_shape s);
 struct tensor *tape_copy(struct tensor *x); /* dense */
+/* a, and behind it in dimension `dim` b; other sizes are the same. */
+struct tensor *tape_append(struct tensor *a, struct tensor *b, unsigned dim);
 
 /* --------------------------------------------------------- element.c ---- */
 
@@ -219,5 +221,11 @@ struct tensor *tape_linear(struct tensor *x, struct tensor *w,
  */
 struct tensor *tape_attention(struct tensor *q, struct tensor *k,
 			      struct tensor *v, bool causal);
+/*
+ * The same, where `seen` [..., n, m] is not 0, else as if the key were not
+ * there; who sees none gets zeros.  `seen` is spread as q, and learns nothing.
+ */
+struct tensor *tape_attention_seen(struct tensor *q, struct tensor *k,
+				   struct tensor *v, struct tensor *seen);
 
 #endif

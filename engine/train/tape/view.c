@@ -63,11 +63,9 @@ static void copy_back(struct tape *t, const struct tape_line *l)
 				l->out->grad[w.off[0] + i * w.by[0]];
 }
 
-struct tensor *tape_copy(struct tensor *x)
+/* y becomes x, and with x's gradient gets a line. */
+static void copy_into(struct tensor *y, struct tensor *x)
 {
-	if (!x)
-		return NULL;
-	struct tensor *y = tape_result(x->tape, x->shape, &x, 1);
 	struct tensor *const both[] = { y, x };
 	struct tape_walk w;
 
@@ -76,8 +74,19 @@ struct tensor *tape_copy(struct tensor *x)
 		for (size_t i = 0; i < w.n; i++)
 			y->data[w.off[0] + i * w.by[0]] =
 				x->data[w.off[1] + i * w.by[1]];
-	tape_record(x->tape, &(struct tape_line){ .back = copy_back, .out = y,
-						  .in = { x } });
+	if (x->grad)
+		tape_record(x->tape, &(struct tape_line){ .back = copy_back,
+							  .out = y,
+							  .in = { x } });
+}
+
+struct tensor *tape_copy(struct tensor *x)
+{
+	if (!x)
+		return NULL;
+	struct tensor *y = tape_result(x->tape, x->shape, &x, 1);
+
+	copy_into(y, x);
 	return y;
 }
 
@@ -181,6 +190,32 @@ struct tensor *tape_spread(struct tensor *x, struct tape_shape s)
 				"%s: of each dimension its size, or 1",
 				tape_show(x->tape, &x->shape),
 				tape_show(x->tape, &s));
+}
+
+struct tensor *tape_append(struct tensor *a, struct tensor *b, unsigned dim)
+{
+	struct tensor *const both[] = { a, b };
+	struct tape_shape s, t;
+
+	if (!a || !b)
+		return NULL;
+	s = a->shape;
+	t = b->shape;
+	if (dim < s.n && dim < t.n) {
+		s.dim[dim] += t.dim[dim];
+		t.dim[dim] = s.dim[dim];
+	}
+	if (dim >= s.n || s.n != t.n ||
+	    memcmp(s.dim, t.dim, s.n * sizeof(*s.dim)) != 0)
+		return tape_fail(a->tape,
+				 "append: %s and %s in dimension %u; wanted "
+				 "one that both have, and else the same sizes",
+				 tape_show(a->tape, &a->shape),
+				 tape_show(a->tape, &b->shape), dim);
+	struct tensor *y = tape_result(a->tape, s, both, 2);
+	copy_into(tape_slice(y, dim, 0, a->shape.dim[dim]), a);
+	copy_into(tape_slice(y, dim, a->shape.dim[dim], b->shape.dim[dim]), b);
+	return y;
 }
 
 bool tape_join(const struct tape_shape *a, const struct tape_shape *b,
