@@ -55,7 +55,7 @@ struct qwen_cmd {
 	struct cli_list data, valid;
 	uint64_t steps, rows, accumulate, length, layers, hidden, heads,
 		kv_heads, head_dim, ffn, vocab, warmup, cooldown, eval_every,
-		save_every, lora, medusa;
+		save_every, lora, medusa, eagle;
 	double valid_share, rate, rate_end, decay, clip, beta1, beta2,
 		momentum, average;
 	const char *precision, *recompute, *optimizer, *schedule,

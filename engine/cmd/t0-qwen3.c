@@ -335,6 +335,9 @@ static const struct cli_opt options[] = {
 	CLI_OF("train"),
 	{ "medusa", 0, CLI_U64, &c.medusa, "N",
 	  "N heads of --model learn to say the tokens behind the next one" },
+	{ "eagle", 0, CLI_U64, &c.eagle, "N",
+	  "a layer of --model learns to say N tokens behind the next one, each "
+	  "from what it said before" },
 	{ "steps", 0, CLI_U64, &c.steps, "N", "(500)" },
 	{ "schedule", 0, CLI_STR, &c.schedule, "NAME",
 	  "cosine (default), linear, wsd or constant" },

@@ -185,16 +185,21 @@ static void buffers_init(struct qwen_eagle *h)
 	qwen_angles(c, 0, h->positions, h->cosine, h->sine);
 }
 
+void qwen_eagle_taps(const struct qwen_config *c, uint32_t tap[3])
+{
+	const uint32_t n = c->layers;
+
+	tap[0] = n < 2 ? n : 2;
+	tap[1] = n / 2;
+	tap[2] = n < 3 ? 0 : n - 3;
+}
+
 bool qwen_eagle_open(struct qwen_eagle *h, const char *dir,
 		     const struct qwen_model *m, uint32_t positions,
 		     struct err *e)
 {
-	const uint32_t n = m->config.layers;
-
-	*h = (struct qwen_eagle){ .m = m,
-				  .positions = positions,
-				  .tap = { n < 2 ? n : 2, n / 2,
-					   n < 3 ? 0 : n - 3 } };
+	*h = (struct qwen_eagle){ .m = m, .positions = positions };
+	qwen_eagle_taps(&m->config, h->tap);
 	if (config_read(h, dir, e) && qwen_tensors_open(&h->tensors, dir, e) &&
 	    parts_find(h, e)) {
 		buffers_init(h);

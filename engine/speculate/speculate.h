@@ -169,6 +169,8 @@ struct qwen_eagle {
 	float *score, *cosine, *sine;
 	float *logits; /* [vocab]: of the latest word */
 };
+/* Which of a model's layers it sees the entries of. */
+void qwen_eagle_taps(const struct qwen_config *c, uint32_t tap[3]);
 /* ERR_INPUT: what is missing, or of another shape than the model wants. */
 bool qwen_eagle_open(struct qwen_eagle *h, const char *dir,
 		     const struct qwen_model *m, uint32_t positions,

@@ -297,7 +297,7 @@ static void test_gradients(const struct qwen_model *m)
 	const uint32_t b[TOKENS] = { 9, TRAIN_IGNORE, 0, 7, 7 };
 	const uint32_t *const target[HEADS] = { a, b };
 	float *x = xcalloc((size_t)TOKENS * w, sizeof(*x));
-	struct train_medusa_sum sum = { 0 };
+	struct train_heads_sum sum = { 0 };
 	struct train_medusa h;
 	struct err e = { 0 };
 	uint64_t seed = 3;
@@ -356,10 +356,10 @@ static void test_targets(void)
 				    TRAIN_IGNORE, TRAIN_IGNORE, TRAIN_IGNORE };
 	uint32_t out[6];
 
-	train_medusa_target(0, position, next, 6, out);
+	train_heads_target(0, position, next, 6, out);
 	ok(!memcmp(out, want0, sizeof(out)), "head 0 learns the token behind "
 					     "the next one, of its document");
-	train_medusa_target(1, position, next, 6, out);
+	train_heads_target(1, position, next, 6, out);
 	ok(!memcmp(out, want1, sizeof(out)), "head 1 the one behind that");
 }
 

@@ -25,6 +25,12 @@ exits 0 'heads learn' "$q" train -q --medusa 2 --model "$learnt" \
 ok 'each says how often it is right about what is held out' awk -F, '
 	NR > 1 && $2 > 0 && $3 > 0 && $4 > 0.01 { n++ } END { exit n != 2 }' \
 	"$tmp/out"
+exits 0 'a layer of EAGLE learns' "$q" train -q --eagle 2 --model "$learnt" \
+	--data "$learnt_text" --length 64 --rows 4 --steps 40 --rate 0.003 --csv \
+	"$tmp/layer"
+ok 'and is right more often than that' awk -F, '
+	NR > 1 && $2 > 0 && $3 > 0 && $4 > 0.05 { n++ } END { exit n != 2 }' \
+	"$tmp/out"
 write plain -g
 for delay in 1 4 16; do # the model is read by then
 	timeout --preserve-status -s INT $delay "$q" train -q --medusa 2 --model "$learnt" \
@@ -39,6 +45,7 @@ exits 0 'and they are there' "$q" generate -q --model "$learnt" -n 4 --prompt Th
 	--greedy --heads "$tmp/early"
 write medusa -g --heads "$tmp/heads"
 write medusa-one -g --speculate medusa:1 --heads "$tmp/heads"
+write eagle -g --speculate eagle --heads "$tmp/layer"
 write lookup -g --speculate lookup
 write draft -g --draft "$learnt"
 write wrong -g --speculate wrong
@@ -47,7 +54,7 @@ write int4 -g -w int4
 write int4-draft -g -w int4 --speculate draft:4 --draft "$learnt"
 write drawn --temperature 0.8 --seed 5
 write drawn-lookup --temperature 0.8 --seed 5 --speculate lookup
-for as in lookup draft wrong short medusa medusa-one; do
+for as in lookup draft wrong short medusa medusa-one eagle; do
 	ok "greedy, the text with $as is the same" cmp "$tmp/plain" "$tmp/$as"
 done
 ok 'of int4, too' cmp "$tmp/int4" "$tmp/int4-draft"
@@ -80,12 +87,15 @@ END
 while IFS='|' read -r what said options; do
 	# shellcheck disable=SC2086 # options
 	exits 2 "train: $what" "$q" train -q --data "$learnt_text" \
-		--medusa $options "$tmp/none"
+		$options "$tmp/none"
 	has "$tmp/err" "$said" "train: $what: says why"
 done <<END
-more heads than a pass takes|--medusa 9: wanted 1 to 7|9 --model $learnt
-heads of no model|--medusa without --model|2
-heads that are to go on|heads learn in one run|2 --model $learnt --resume
+more heads than a pass takes|--medusa 9: wanted 1 to 7|--medusa 9 --model $learnt
+more in a row|--eagle 8: wanted 1 to 7|--eagle 8 --model $learnt
+heads of no model|--medusa without --model|--medusa 2
+a layer of none|--eagle without --model|--eagle 2
+both|wanted one of both|--medusa 2 --eagle 2 --model $learnt
+heads that are to go on|heads learn in one run|--eagle 2 --model $learnt --resume
 END
 exits 0 'a model of other tokens' scripts/make-model "$tmp/tiny"
 exits 2 'is no draft' "$q" generate -q -m "$learnt" -p a --draft "$tmp/tiny"

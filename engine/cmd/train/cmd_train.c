@@ -507,8 +507,8 @@ bool qwen_cmd_train(struct cmd *r, struct err *e)
 			       "--shard %s without --sweep: one "
 			       "run has no parts",
 			       c->shard);
-	if (c->medusa)
-		return qwen_medusa_teach(c, into, e);
+	if (c->medusa || c->eagle)
+		return qwen_heads_teach(c, into, e);
 	return c->sweep ? qwen_sweep_run(c, into, e) :
 			  qwen_school_teach(c, into, print_result, e);
 }

@@ -62,10 +62,10 @@ bool qwen_school_config(struct qwen_school *s, struct err *e);
 bool qwen_school_corpus(struct qwen_school *s, struct err *e);
 void qwen_school_close(struct qwen_school *s);
 
-/* -------------------------------------------------- cmd_train_medusa.c --- */
+/* --------------------------------------------------- cmd_train_heads.c --- */
 
-/* --medusa N: heads of --model learn, into a folder of their own. */
-bool qwen_medusa_teach(struct qwen_cmd *c, const char *into, struct err *e);
+/* --medusa N, --eagle N: heads of --model learn, into a folder of their own. */
+bool qwen_heads_teach(struct qwen_cmd *c, const char *into, struct err *e);
 
 /* --------------------------------------------------------- cmd_sweep.c --- */
 

@@ -31,24 +31,9 @@ void train_medusa_fini(struct train_medusa *h)
 	*h = (struct train_medusa){ 0 };
 }
 
-static uint64_t count_right(const struct tensor *logits, const uint32_t *target)
-{
-	const size_t rows = logits->shape.dim[0], n = logits->shape.dim[1];
-	uint64_t right = 0;
-
-	for (size_t i = 0; i < rows; i++) {
-		const float *v = logits->data + i * n;
-		size_t best = 0;
-		for (size_t c = 1; c < n; c++)
-			best = v[c] > v[best] ? c : best;
-		right += best == target[i];
-	}
-	return right;
-}
-
 struct tensor *train_medusa_loss(struct train_medusa *h, const float *x,
 				 size_t n, const uint32_t *const *target,
-				 struct train_medusa_sum *sum)
+				 struct train_heads_sum *sum)
 {
 	const struct qwen_config *c = &h->m->config;
 	struct tensor *in = tape_input(h->tape, TAPE_SHAPE(n, c->hidden), NULL);
@@ -64,29 +49,13 @@ struct tensor *train_medusa_loss(struct train_medusa *h, const float *x,
 		struct tensor *logits =
 			tape_linear(tape_add(in, turned), h->out[i], NULL);
 		struct tensor *loss = tape_cross_entropy(logits, target[i]);
-		uint64_t targets = 0;
 
 		if (!loss)
 			return NULL;
-		for (size_t k = 0; k < n; k++)
-			targets += target[i][k] != TRAIN_IGNORE;
-		sum->targets[i] += targets;
-		sum->loss[i] += (double)targets * loss->data[0];
-		sum->right[i] += count_right(logits, target[i]);
+		train_heads_count(sum, i, logits, loss, target[i]);
 		all = all ? tape_add(all, loss) : loss;
 	}
 	return all;
-}
-
-void train_medusa_target(uint32_t h, const uint32_t *position,
-			 const uint32_t *target, size_t n, uint32_t *out)
-{
-	for (size_t i = 0; i < n; i++) {
-		const size_t at = i + 1 + h;
-		out[i] = at < n && position[at] == position[i] + 1 + h ?
-				 target[at] :
-				 TRAIN_IGNORE;
-	}
 }
 
 /* ---- the folder ---- */

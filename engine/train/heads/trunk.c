@@ -30,7 +30,7 @@ void train_trunk_fini(struct train_trunk *t)
 
 bool train_trunk_run(struct train_trunk *t, const uint32_t *id,
 		     const uint32_t *position, size_t n, float *out,
-		     struct err *e)
+		     uint32_t *said, struct err *e)
 {
 	const size_t wide = (size_t)t->n_taps * t->m->config.hidden;
 	uint32_t some;
@@ -40,13 +40,17 @@ bool train_trunk_run(struct train_trunk *t, const uint32_t *id,
 			if (some && position[at + some] == 0)
 				break;
 			t->token[some] =
-				(struct qwen_token){ .id = id[at + some] };
+				(struct qwen_token){ .id = id[at + some],
+						     .logits = said };
 		}
 		qwen_state_truncate(t->state, 0, 0);
 		if (!qwen_forward(t->state, t->token, some, e))
 			return false;
 		memcpy(out + at * wide, qwen_kept(t->state, 0, 0),
 		       some * wide * sizeof(*out));
+		for (uint32_t i = 0; said && i < some; i++)
+			said[at + i] = train_heads_likeliest(
+				qwen_logits(t->state, i), t->m->config.vocab);
 	}
 	return true;
 }
