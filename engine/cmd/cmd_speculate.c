@@ -18,7 +18,7 @@ static const char *of_heads(const struct qwen_cmd *c)
 }
 
 /* The proposers, and the option that names what they are of. */
-static const struct kind {
+static const struct qwen_guess_kind {
 	const char *name, *option;
 	const char *(*of)(const struct qwen_cmd *c);
 	const char *what;
@@ -39,8 +39,8 @@ const char *qwen_guess_name(const struct qwen_cmd *c)
 			      NULL;
 }
 
-static bool options_check(const struct qwen_cmd *c, const struct kind *k,
-			  struct err *e)
+static bool options_check(const struct qwen_cmd *c,
+			  const struct qwen_guess_kind *k, struct err *e)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++)
 		if (kinds[i].of && kinds[i].of != k->of && kinds[i].of(c))
@@ -54,8 +54,9 @@ static bool options_check(const struct qwen_cmd *c, const struct kind *k,
 }
 
 /* "NAME" or "NAME:N". */
-static bool how_parse(const struct qwen_cmd *c, const struct kind **kind,
-		      uint32_t *most, struct err *e)
+static bool how_parse(const struct qwen_cmd *c,
+		      const struct qwen_guess_kind **kind, uint32_t *most,
+		      struct err *e)
 {
 	const char *text = qwen_guess_name(c);
 	const size_t len = strcspn(text, ":");
@@ -119,38 +120,80 @@ static bool vocabulary_check(const struct qwen_cmd *c,
 		       c->draft, id);
 }
 
-static bool draft_open(struct qwen_guess *g, const struct qwen_cmd *c,
-		       const struct qwen_session *s, uint32_t positions,
-		       const struct qwen_sampling *how, struct err *e)
+static bool draft_load(const struct qwen_cmd *c, const struct qwen_session *s,
+		       struct qwen_model *draft, bool *loaded, struct err *e)
 {
 	const struct qwen_load load = { .copy = c->copy, .stop = c->stop };
-	struct qwen_shape shape = { 1,		positions, (uint32_t)c->chunk,
-				    qwen_both(QWEN_W_F16), c->stop, 0 };
 
-	if (c->cache && !qwen_kinds_parse(c->cache, &shape.cache, e))
-		return false;
-	g->loaded = qwen_model_load(&g->draft, c->draft, &load, s->threads, e);
-	if (!g->loaded || !vocabulary_check(c, s, &g->draft, e))
-		return false;
-	g->s.proposer = qwen_draft_new(&g->draft, &shape, how, e);
-	return g->s.proposer != NULL;
+	*loaded = qwen_model_load(draft, c->draft, &load, s->threads, e);
+	return *loaded && vocabulary_check(c, s, draft, e);
 }
 
-bool qwen_guess_lookup(const struct qwen_cmd *c, uint32_t *most, struct err *e)
+static struct qwen_proposer *
+draft_new(const struct qwen_cmd *c, const struct qwen_model *draft,
+	  uint32_t positions, const struct qwen_sampling *how, struct err *e)
 {
-	const struct kind *kind;
+	struct qwen_shape shape = {
+		1,	 positions, (uint32_t)c->chunk, qwen_both(QWEN_W_F16),
+		c->stop, 0
+	};
 
+	return c->cache && !qwen_kinds_parse(c->cache, &shape.cache, e) ?
+		       NULL :
+		       qwen_draft_new(draft, &shape, how, e);
+}
+
+/* Of a kind that is no draft. */
+static struct qwen_proposer *
+other_new(const struct qwen_guess_kind *k, const struct qwen_cmd *c,
+	  const struct qwen_session *s, uint32_t positions, bool tree,
+	  struct qwen_state *state, uint32_t sequence, struct err *e)
+{
+	if (strcmp(k->name, "medusa") == 0)
+		return qwen_medusa_new(c->heads_dir, &s->model, tree, state,
+				       sequence, e);
+	if (strcmp(k->name, "eagle") == 0)
+		return qwen_eagle_new(c->heads_dir, &s->model, positions, state,
+				      sequence, e);
+	return strcmp(k->name, "lookup") == 0 ?
+		       qwen_lookup_new() :
+		       qwen_wrong_new(s->model.config.vocab);
+}
+
+bool qwen_guesses_open(struct qwen_guesses *g, const struct qwen_cmd *c,
+		       const struct qwen_session *s, uint32_t positions,
+		       uint32_t *most, struct err *e)
+{
+	*g = (struct qwen_guesses){ .c = c, .s = s, .positions = positions };
 	*most = 0;
-	if (!c->speculate)
+	if (!qwen_guess_name(c))
 		return true;
-	if (!how_parse(c, &kind, most, e))
+	if (!how_parse(c, &g->kind, most, e) || !options_check(c, g->kind, e))
 		return false;
 	*most = *most ? *most : QWEN_PROPOSED;
-	return strcmp(kind->name, "lookup") == 0 ||
-	       err_set(e, ERR_USAGE,
-		       "serve --speculate %s: wanted lookup, which needs no "
-		       "state of its own for each text",
-		       kind->name);
+	return strcmp(g->kind->name, "draft") != 0 ||
+	       draft_load(c, s, &g->draft, &g->loaded, e);
+}
+
+struct qwen_proposer *qwen_guesses_new(void *ctx, struct qwen_state *state,
+				       uint32_t sequence, struct err *e)
+{
+	/* Chosen, not drawn: texts are those without. */
+	static const struct qwen_sampling greedy = { .top_p = 1,
+						     .repetition_penalty = 1 };
+	const struct qwen_guesses *g = ctx;
+
+	if (g->loaded)
+		return draft_new(g->c, &g->draft, g->positions, &greedy, e);
+	return other_new(g->kind, g->c, g->s, g->positions, false, state,
+			 sequence, e);
+}
+
+void qwen_guesses_close(struct qwen_guesses *g)
+{
+	if (g->loaded)
+		qwen_model_close(&g->draft);
+	*g = (struct qwen_guesses){ 0 };
 }
 
 bool qwen_guess_open(struct qwen_guess *g, const struct qwen_cmd *c,
@@ -158,7 +201,7 @@ bool qwen_guess_open(struct qwen_guess *g, const struct qwen_cmd *c,
 		     uint32_t positions, const struct qwen_sampling *how,
 		     struct err *e)
 {
-	const struct kind *kind;
+	const struct qwen_guess_kind *kind;
 	uint32_t most = 0;
 
 	*g = (struct qwen_guess){ 0 };
@@ -168,16 +211,13 @@ bool qwen_guess_open(struct qwen_guess *g, const struct qwen_cmd *c,
 	    !qwen_speculation_init(&g->s, &s->model, most, e))
 		return false;
 	if (strcmp(kind->name, "draft") == 0)
-		return draft_open(g, c, s, positions, how, e);
-	g->s.proposer =
-		strcmp(kind->name, "medusa") == 0 ?
-			qwen_medusa_new(c->heads_dir, &s->model, state, e) :
-		strcmp(kind->name, "eagle") == 0 ?
-			qwen_eagle_new(c->heads_dir, &s->model, positions,
-				       state, e) :
-		strcmp(kind->name, "lookup") == 0 ?
-			qwen_lookup_new() :
-			qwen_wrong_new(s->model.config.vocab);
+		g->s.proposer =
+			draft_load(c, s, &g->draft, &g->loaded, e) ?
+				draft_new(c, &g->draft, positions, how, e) :
+				NULL;
+	else
+		g->s.proposer =
+			other_new(kind, c, s, positions, true, state, 0, e);
 	return g->s.proposer != NULL;
 }
 

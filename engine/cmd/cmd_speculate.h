@@ -23,8 +23,28 @@ bool qwen_guess_open(struct qwen_guess *g, const struct qwen_cmd *c,
 		     const struct qwen_session *s, struct qwen_state *state,
 		     uint32_t positions, const struct qwen_sampling *how,
 		     struct err *e);
-/* Of many texts: how many tokens lookup may propose; 0: not asked for. */
-bool qwen_guess_lookup(const struct qwen_cmd *c, uint32_t *most, struct err *e);
 void qwen_guess_close(struct qwen_guess *g);
+
+/* Who proposes for many texts, in the sequences of one state. */
+struct qwen_guesses {
+	const struct qwen_cmd *c;
+	const struct qwen_session *s;
+	const struct qwen_guess_kind *kind;
+	uint32_t positions; /* of a text, at most */
+	struct qwen_model draft;
+	bool loaded;
+};
+/*
+ * How many tokens may be proposed at once; 0: the options do not ask for it.
+ * Whether it succeeds or not, qwen_guesses_close() ends it, behind the last
+ * proposer.
+ */
+bool qwen_guesses_open(struct qwen_guesses *g, const struct qwen_cmd *c,
+		       const struct qwen_session *s, uint32_t positions,
+		       uint32_t *most, struct err *e);
+/* As struct qwen_batch_shape wants it; ctx: what was opened. */
+struct qwen_proposer *qwen_guesses_new(void *ctx, struct qwen_state *state,
+				       uint32_t sequence, struct err *e);
+void qwen_guesses_close(struct qwen_guesses *g);
 
 #endif

@@ -237,8 +237,7 @@ static const struct cli_opt options[] = {
 	CLI_OF("generate serve bench"),
 	{ "speculate", 0, CLI_STR, &c.speculate, "HOW[:N]",
 	  "propose up to N tokens (7) and verify them in one pass: lookup, "
-	  "draft, medusa, eagle or wrong; serve: lookup" },
-	CLI_OF("generate bench"),
+	  "draft, medusa, eagle or wrong" },
 	{ "draft", 0, CLI_STR, &c.draft, "DIR",
 	  "the smaller model of --speculate draft, which it implies" },
 	{ "heads", 0, CLI_STR, &c.heads_dir, "DIR",

@@ -26,9 +26,9 @@ struct request {
 	uint32_t slot;		 /* NO_SLOT: waits */
 	enum qwen_pool pool;
 	struct qwen_matcher *matcher; /* or NULL */
-	double *vector; /* [hidden], where pooled: the sum so far */
-	uint32_t guesses;	 /* that it may have next */
-	uint32_t rested;	 /* passes without any */
+	double *vector;	  /* [hidden], where pooled: the sum so far */
+	uint32_t guesses; /* that it may have next */
+	uint32_t rested;  /* passes without any */
 	bool gone;
 };
 
@@ -41,16 +41,32 @@ struct qwen_batch {
 	struct qwen_batch_shape shape;
 	struct qwen_state *state;
 	struct qwen_pages *pages;
-	VEC(struct request *) all; /* the earliest first */
-	VEC(struct user) users;	   /* who have requests */
-	bool *taken;		   /* [sequences] */
-	struct qwen_proposer *lookup;
-	struct qwen_token *token;  /* [chunk or FEW] */
-	float *masked;		   /* [vocab] */
+	VEC(struct request *) all;	 /* the earliest first */
+	VEC(struct user) users;		 /* who have requests */
+	bool *taken;			 /* [sequences] */
+	struct qwen_proposer **proposer; /* [sequences], where it speculates */
+	struct qwen_token *token;	 /* [chunk or FEW] */
+	float *masked;			 /* [vocab] */
 	struct qwen_batch_counts counts;
 	qwen_heard_fn *heard;
 	void *ctx;
 };
+
+static bool proposers_init(struct qwen_batch *b, struct err *e)
+{
+	const struct qwen_batch_shape *s = &b->shape;
+
+	b->proposer = xcalloc(s->sequences, sizeof(struct qwen_proposer *));
+	for (uint32_t i = 0; i < s->sequences && s->speculate; i++) {
+		b->proposer[i] = s->proposer_new ?
+					 s->proposer_new(s->proposer_ctx,
+							 b->state, i, e) :
+					 qwen_lookup_new();
+		if (!b->proposer[i])
+			return false;
+	}
+	return true;
+}
 
 struct qwen_batch *qwen_batch_new(const struct qwen_model *m,
 				  const struct qwen_batch_shape *shape,
@@ -91,8 +107,10 @@ struct qwen_batch *qwen_batch_new(const struct qwen_model *m,
 	b->taken = xcalloc(shape->sequences, sizeof(*b->taken));
 	b->token = xcalloc(most, sizeof(*b->token));
 	b->masked = xcalloc(m->config.vocab, sizeof(*b->masked));
-	b->lookup = qwen_lookup_new();
-	return b;
+	if (proposers_init(b, e))
+		return b;
+	qwen_batch_free(b);
+	return NULL;
 }
 
 /* ---- requests ---- */
@@ -146,8 +164,10 @@ void qwen_batch_free(struct qwen_batch *b)
 	vec_fini(&b->all);
 	vec_fini(&b->users);
 	qwen_pages_free(b->pages);
+	for (uint32_t i = 0; i < b->shape.sequences; i++)
+		qwen_proposer_free(b->proposer[i]);
+	free(b->proposer);
 	qwen_state_free(b->state);
-	qwen_proposer_free(b->lookup);
 	free(b->taken);
 	free(b->token);
 	free(b->masked);
@@ -299,6 +319,9 @@ static void admit_waiting(struct qwen_batch *b)
 		b->counts.found_tokens += r->table.length;
 		b->taken[slot] = true;
 		r->slot = slot;
+		if (b->proposer[slot] && b->proposer[slot]->begin)
+			b->proposer[slot]->begin(b->proposer[slot],
+						 r->table.length);
 		if (r->pool)
 			memset(r->vector, 0,
 			       b->m->config.hidden * sizeof(*r->vector));
@@ -418,6 +441,7 @@ static void take_tokens(struct qwen_batch *b, const struct share *s)
 	if (!s->p.n)
 		return;
 	qwen_pages_truncate(b->pages, &r->table, (uint32_t)r->ids.n - 1);
+	qwen_state_map(b->state, r->slot, r->table.block, r->table.length);
 	b->counts.proposed += s->p.n;
 	b->counts.right += right;
 	r->rested = 0;
@@ -468,7 +492,8 @@ static bool propose_tokens(struct qwen_batch *b, struct request *r,
 	k = k < room ? k : room;
 	k = k < more ? k : more - 1;
 	return !k || qwen_pages_left(b->pages) < 3 ||
-	       b->lookup->propose(b->lookup, &r->ids, k, p, e);
+	       b->proposer[r->slot]->propose(b->proposer[r->slot], &r->ids, k,
+					     p, e);
 }
 
 /* Texts whose prompt is done: one more token, or those to compute again. */

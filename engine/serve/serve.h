@@ -90,10 +90,10 @@ void qwen_pages_drop(struct qwen_pages *p, struct qwen_table *t);
  * there are; only whole pieces are shared.  So a text is what one sequence with
  * the same chunk gives (t0-qwen3 generate --chunk).
  *
- * With `speculate`, what followed a text's last tokens where they stood before
- * is proposed and verified (engine/speculate): tokens stay the same.  Proposals
- * only fill passes of few that texts leave room in, and a text has more or fewer
- * as they are right or wrong.
+ * With `speculate` tokens are proposed and verified (engine/speculate): they
+ * stay the same, whoever proposes, as proposals are chosen and not drawn.  They
+ * only fill passes of few that texts leave room in, and a text has more or
+ * fewer as they are right or wrong.
  *
  * A request is admitted where blocks for its text are left: of the user who has
  * had the fewest tokens, the earliest.  Where blocks run out, the latest
@@ -114,6 +114,15 @@ struct qwen_batch_shape {
 	uint32_t budget;    /* tokens of a step; a piece more at most */
 	struct qwen_kinds cache;
 	uint32_t speculate; /* tokens of a text proposed at once, at most */
+	/*
+	 * Or NULL: lookup.  Who proposes for the texts that a sequence of the
+	 * state has, one after the other; the batch's, and as long as the state
+	 * is there.  None may draw, nor propose a tree.
+	 */
+	struct qwen_proposer *(*proposer_new)(void *ctx,
+					      struct qwen_state *state,
+					      uint32_t sequence, struct err *e);
+	void *proposer_ctx;
 };
 
 /* One vector of a text, instead of tokens that follow. */

@@ -9,6 +9,7 @@
 struct draft {
 	struct qwen_proposer proposer;
 	struct qwen_shape shape;
+	struct qwen_sampling how;
 	uint32_t vocab;
 	struct qwen_state *state;
 	struct qwen_sampler sampler;
@@ -28,6 +29,28 @@ static void draft_free(struct qwen_proposer *p)
 	free(d->token);
 	free(d->odds);
 	free(d);
+}
+
+static bool sampler_init(struct draft *d, struct err *e)
+{
+	d->seen = 0;
+	if (!qwen_sampler_init(&d->sampler, &d->how, d->vocab, e))
+		return false;
+	/* Not the draws that decide about what was drawn. */
+	d->sampler.state = ~d->how.seed;
+	return true;
+}
+
+/* The state's length follows the text where it is asked. */
+static void draft_begin(struct qwen_proposer *p, uint32_t from)
+{
+	struct draft *d = (struct draft *)p;
+	struct err e = { 0 };
+
+	(void)from;
+	qwen_sampler_fini(&d->sampler);
+	if (!sampler_init(d, &e))
+		BUG("%s", e.msg);
 }
 
 /* Tokens behind those that the state holds; logits of the last of them. */
@@ -100,9 +123,10 @@ struct qwen_proposer *qwen_draft_new(const struct qwen_model *draft,
 	const uint32_t longest = draft->config.max_positions;
 	struct draft *d = xcalloc(1, sizeof(*d));
 
-	d->proposer =
-		(struct qwen_proposer){ "draft", 1, draft_propose, draft_free };
+	d->proposer = (struct qwen_proposer){ "draft", 1, draft_begin,
+					      draft_propose, draft_free };
 	d->shape = *shape;
+	d->how = *how;
 	d->shape.positions = shape->positions < longest ? shape->positions :
 							  longest;
 	d->vocab = draft->config.vocab;
@@ -111,11 +135,8 @@ struct qwen_proposer *qwen_draft_new(const struct qwen_model *draft,
 		d->odds = xcalloc((size_t)QWEN_PROPOSED * d->vocab,
 				  sizeof(*d->odds));
 	d->state = qwen_state_new(draft, &d->shape, e);
-	if (d->state && qwen_sampler_init(&d->sampler, how, d->vocab, e)) {
-		/* Not the draws that decide about what was drawn. */
-		d->sampler.state = ~how->seed;
+	if (d->state && sampler_init(d, e))
 		return &d->proposer;
-	}
 	draft_free(&d->proposer);
 	return NULL;
 }

@@ -260,7 +260,7 @@ static void norm_row(const struct qwen_eagle *h, const float *x,
 				(float)h->config.norm_eps, y);
 }
 
-/* One query of a head over entries 0 .. last. */
+/* One query of a head over the entries up to `last`. */
 static void attend_head(const struct qwen_eagle *h, const float *q,
 			uint32_t last, uint32_t kv, float *y)
 {
@@ -268,13 +268,13 @@ static void attend_head(const struct qwen_eagle *h, const float *q,
 	const uint32_t d = h->config.head_dim;
 	const size_t wide = (size_t)h->config.kv_heads * d;
 
-	for (uint32_t p = 0; p <= last; p++)
+	for (uint32_t p = h->first; p <= last; p++)
 		h->score[p] =
 			k->dot(q, h->keys + p * wide + (size_t)kv * d, d) *
 			(float)(1 / sqrt(d));
-	k->softmax(h->score, last + 1);
+	k->softmax(h->score + h->first, last + 1 - h->first);
 	memset(y, 0, d * sizeof(*y));
-	for (uint32_t p = 0; p <= last; p++)
+	for (uint32_t p = h->first; p <= last; p++)
 		k->axpy(h->score[p], h->values + p * wide + (size_t)kv * d, y,
 			d);
 }
@@ -369,24 +369,34 @@ uint32_t qwen_eagle_say(struct qwen_eagle *h)
 struct eagle {
 	struct qwen_proposer proposer;
 	const struct qwen_state *state;
+	uint32_t sequence;
 	struct qwen_eagle heads;
 	struct qwen_ids held; /* entry i is of its tokens 0 .. i + 1 */
 };
+
+static void eagle_begin(struct qwen_proposer *p, uint32_t from)
+{
+	struct eagle *d = (struct eagle *)p;
+
+	d->heads.first = from;
+	d->held.n = 0;
+}
 
 /* Entries of all of the text; false: there are none, or no room. */
 static bool follow_text(struct eagle *d, const struct qwen_ids *text)
 {
 	size_t same = 0;
 
-	if (text->n < 2 || text->n > d->heads.positions ||
-	    qwen_state_length(d->state, 0) + 1 < text->n)
+	if (text->n < d->heads.first + 2 || text->n > d->heads.positions ||
+	    qwen_state_length(d->state, d->sequence) + 1 < text->n)
 		return false;
 	/* The last one again: what comes out of it is wanted. */
 	while (same < d->held.n && same + 1 < text->n &&
 	       d->held.v[same] == text->v[same])
 		same++;
-	const uint32_t from = same ? (uint32_t)same - 1 : 0;
-	qwen_eagle_read(&d->heads, qwen_kept(d->state, 0, from),
+	const uint32_t from = same > d->heads.first ? (uint32_t)same - 1 :
+						      d->heads.first;
+	qwen_eagle_read(&d->heads, qwen_kept(d->state, d->sequence, from),
 			text->v + from + 1, from, (uint32_t)text->n - 1 - from);
 	d->held.n = same;
 	for (size_t i = same; i < text->n; i++)
@@ -421,16 +431,16 @@ static void eagle_free(struct qwen_proposer *p)
 	free(d);
 }
 
-struct qwen_proposer *qwen_eagle_new(const char *dir,
-				     const struct qwen_model *m,
-				     uint32_t positions,
-				     struct qwen_state *state, struct err *e)
+struct qwen_proposer *
+qwen_eagle_new(const char *dir, const struct qwen_model *m, uint32_t positions,
+	       struct qwen_state *state, uint32_t sequence, struct err *e)
 {
 	struct eagle *d = xcalloc(1, sizeof(*d));
 
-	d->proposer =
-		(struct qwen_proposer){ "eagle", 1, eagle_propose, eagle_free };
+	d->proposer = (struct qwen_proposer){ "eagle", 1, eagle_begin,
+					      eagle_propose, eagle_free };
 	d->state = state;
+	d->sequence = sequence;
 	if (qwen_eagle_open(&d->heads, dir, m, positions, e) &&
 	    qwen_state_tap(state, d->heads.tap, 3, e))
 		return &d->proposer;

@@ -50,7 +50,7 @@ struct qwen_proposer *qwen_lookup_new(void)
 {
 	struct qwen_proposer *p = xcalloc(1, sizeof(*p));
 
-	*p = (struct qwen_proposer){ "lookup", QWEN_KINDS, lookup_propose,
+	*p = (struct qwen_proposer){ "lookup", QWEN_KINDS, NULL, lookup_propose,
 				     proposer_free };
 	return p;
 }
@@ -74,7 +74,7 @@ struct qwen_proposer *qwen_wrong_new(uint32_t vocab)
 {
 	struct wrong *w = xcalloc(1, sizeof(*w));
 
-	*w = (struct wrong){ { "wrong", 1, wrong_propose, proposer_free },
+	*w = (struct wrong){ { "wrong", 1, NULL, wrong_propose, proposer_free },
 			     vocab - 1 };
 	return &w->proposer;
 }

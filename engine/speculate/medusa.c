@@ -146,6 +146,7 @@ void qwen_medusa_run(struct qwen_medusa *h, const float *hidden, uint32_t n)
 struct medusa {
 	struct qwen_proposer proposer;
 	const struct qwen_state *state;
+	uint32_t sequence, ranks; /* of each head */
 	struct qwen_medusa heads;
 };
 
@@ -201,7 +202,7 @@ static uint32_t best_step(const struct step *s, uint32_t n)
 
 /* Each step that is taken brings its first child and its next sibling. */
 static uint32_t grow_tree(struct step *s, const struct ranks *r, uint32_t heads,
-			  uint32_t k)
+			  uint32_t ranks, uint32_t k)
 {
 	uint32_t n = 0, taken = 0, at;
 
@@ -211,7 +212,7 @@ static uint32_t grow_tree(struct step *s, const struct ranks *r, uint32_t heads,
 		const double up = one.parent == NONE ? 1 : s[one.parent].chance;
 		s[at].taken = true;
 		taken++;
-		if (one.rank + 1 < QWEN_MEDUSA_RANKS)
+		if (one.rank + 1 < ranks)
 			s[n++] = (struct step){
 				one.head, one.rank + 1, one.parent,
 				up * r[one.head].chance[one.rank + 1], false
@@ -242,7 +243,7 @@ static bool medusa_propose(struct qwen_proposer *p, const struct qwen_ids *text,
 			   uint32_t k, struct qwen_proposal *out, struct err *e)
 {
 	struct medusa *d = (struct medusa *)p;
-	const uint32_t held = qwen_state_length(d->state, 0);
+	const uint32_t held = qwen_state_length(d->state, d->sequence);
 	const uint32_t heads = k < d->heads.n ? k : d->heads.n;
 	struct step step[2 * QWEN_PROPOSED + 1];
 	struct ranks rank[QWEN_PROPOSED];
@@ -251,11 +252,12 @@ static bool medusa_propose(struct qwen_proposer *p, const struct qwen_ids *text,
 	(void)e;
 	if (!held || held + 1 != text->n) /* of a prompt: nothing follows yet */
 		return true;
-	qwen_medusa_run(&d->heads, qwen_kept(d->state, 0, held - 1), heads);
+	qwen_medusa_run(&d->heads, qwen_kept(d->state, d->sequence, held - 1),
+			heads);
 	for (uint32_t i = 0; i < heads; i++)
 		rank_tokens(&d->heads, i, &rank[i]);
-	out->tree = true;
-	n = grow_tree(step, rank, heads, k);
+	out->tree = d->ranks > 1;
+	n = grow_tree(step, rank, heads, d->ranks, k);
 	put_steps(step, n, NONE, 0, rank, out);
 	return true;
 }
@@ -269,14 +271,17 @@ static void medusa_free(struct qwen_proposer *p)
 }
 
 struct qwen_proposer *qwen_medusa_new(const char *dir,
-				      const struct qwen_model *m,
-				      struct qwen_state *state, struct err *e)
+				      const struct qwen_model *m, bool tree,
+				      struct qwen_state *state,
+				      uint32_t sequence, struct err *e)
 {
 	struct medusa *d = xcalloc(1, sizeof(*d));
 
-	d->proposer = (struct qwen_proposer){ "medusa", 1, medusa_propose,
+	d->proposer = (struct qwen_proposer){ "medusa", 1, NULL, medusa_propose,
 					      medusa_free };
 	d->state = state;
+	d->sequence = sequence;
+	d->ranks = tree ? QWEN_MEDUSA_RANKS : 1;
 	if (qwen_medusa_open(&d->heads, dir, m, e) &&
 	    qwen_state_tap(state, &m->config.layers, 1, e))
 		return &d->proposer;

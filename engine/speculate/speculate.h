@@ -55,6 +55,11 @@ struct qwen_proposer {
 	const char *name;
 	uint32_t kinds; /* of its proposals */
 	/*
+	 * Or NULL: the next text is another one, of whose positions those
+	 * before `from` were not computed by the state that it follows.
+	 */
+	void (*begin)(struct qwen_proposer *p, uint32_t from);
+	/*
 	 * At most k > 0 tokens that may follow the text, or none; the text only
 	 * grows from call to call.  An error is one of the backend's.
 	 */
@@ -125,12 +130,14 @@ void qwen_medusa_close(struct qwen_medusa *h);
 void qwen_medusa_run(struct qwen_medusa *h, const float *hidden, uint32_t n);
 /*
  * A tree: of the paths through each head's QWEN_MEDUSA_RANKS likeliest tokens
- * the likeliest k tokens, were heads independent.  The heads of `dir` follow
- * sequence 0 of the state, which is empty and outlives the proposer.
+ * the likeliest k tokens, were heads independent; or without `tree` the first k
+ * heads' likeliest, one after the other.  The heads of `dir` follow a sequence
+ * of the state, which is empty and outlives the proposer.
  */
 struct qwen_proposer *qwen_medusa_new(const char *dir,
-				      const struct qwen_model *m,
-				      struct qwen_state *state, struct err *e);
+				      const struct qwen_model *m, bool tree,
+				      struct qwen_state *state,
+				      uint32_t sequence, struct err *e);
 
 /* ----------------------------------------------------------- eagle.c ---- */
 
@@ -157,6 +164,7 @@ struct qwen_eagle {
 	const struct qwen_model *m;
 	struct qwen_config config; /* of its layer */
 	uint32_t vocab, positions;
+	uint32_t first; /* entries before it are not there; the caller's */
 	uint32_t tap[3];
 	struct qwen_tensors tensors;
 	struct arena mem;
@@ -189,12 +197,11 @@ void qwen_eagle_guess(struct qwen_eagle *h, uint32_t id, uint32_t at);
 uint32_t qwen_eagle_say(struct qwen_eagle *h);
 /*
  * The likeliest tokens, one after the other, of texts of so many positions.  It
- * follows sequence 0 of the state, which is empty and outlives the proposer.
+ * follows a sequence of the state, which is empty and outlives the proposer.
  */
-struct qwen_proposer *qwen_eagle_new(const char *dir,
-				     const struct qwen_model *m,
-				     uint32_t positions,
-				     struct qwen_state *state, struct err *e);
+struct qwen_proposer *
+qwen_eagle_new(const char *dir, const struct qwen_model *m, uint32_t positions,
+	       struct qwen_state *state, uint32_t sequence, struct err *e);
 
 /* ------------------------------------------------------------ pace.c ---- */
 

@@ -11,9 +11,18 @@
 #include "engine/gpu/gpu.h"
 #include "engine/model/model.h"
 #include "engine/serve/serve.h"
+#include "engine/train/heads/heads.h"
+#include "tests/speculate/eagle-folder.h"
 #include "tests/tap.h"
 
-enum { HIDDEN = 64, TEXTS = 24, MOST = 96, LENGTHS = 3, TYPES = 2, REQUESTS = 9 };
+enum {
+	HIDDEN = 64,
+	TEXTS = 24,
+	MOST = 96,
+	LENGTHS = 3,
+	TYPES = 2,
+	REQUESTS = 9
+};
 static const uint32_t chunks[LENGTHS] = { 16, 24, 5 };
 static const enum qwen_weights caches[TYPES] = { QWEN_W_F32, QWEN_W_INT8 };
 
@@ -27,6 +36,7 @@ struct text {
 
 static struct text text[TEXTS];
 static struct qwen_model model;
+static char heads[64], eagle[64]; /* folders, for the model */
 
 static uint32_t draw_below(uint64_t *seed, uint32_t n)
 {
@@ -55,9 +65,9 @@ static bool forward_piece(struct qwen_state *s, const uint32_t *ids, uint32_t n)
 static bool run_single(struct text *t, int type, int length)
 {
 	const uint32_t chunk = chunks[length];
-	const struct qwen_shape shape = {
-		1, MOST, MOST, qwen_both(caches[type]), NULL, 0
-	};
+	const struct qwen_shape shape = { 1,	MOST,
+					  MOST, qwen_both(caches[type]),
+					  NULL, 0 };
 	struct qwen_sampler sampler;
 	struct err e = { 0 };
 	struct qwen_state *s = qwen_state_new(&model, &shape, &e);
@@ -123,7 +133,7 @@ static bool make_texts(void)
 /* One request of a schedule. */
 struct asked {
 	const uint32_t *want;
-	const double *mean; /* wanted instead, or NULL */
+	const double *mean;	   /* wanted instead, or NULL */
 	uint32_t want_n, n, leave; /* after so many tokens; 0: never */
 	bool over, wrong;
 };
@@ -151,14 +161,57 @@ static bool hear_token(void *ctx, void *who, const struct qwen_news *news)
 	return a->n != a->leave && !a->wrong;
 }
 
+enum { LOOKUP, DRAFT, MEDUSA, EAGLE, KINDS };
+static const char *const kinds[KINDS] = { "lookup", "draft", "medusa",
+					  "eagle" };
+
 struct sum {
-	uint64_t preempted, found, proposed, right;
+	uint64_t preempted, found, proposed[KINDS], right[KINDS];
 };
+
+/* The model is its own draft. */
+static struct qwen_proposer *proposer_new(void *ctx, struct qwen_state *state,
+					  uint32_t sequence, struct err *e)
+{
+	const struct qwen_shape shape = { 1,	MOST,
+					  MOST, qwen_both(QWEN_W_F32),
+					  NULL, 0 };
+	const struct qwen_sampling greedy = { .top_p = 1,
+					      .repetition_penalty = 1 };
+	const int *kind = ctx;
+
+	return *kind == DRAFT  ? qwen_draft_new(&model, &shape, &greedy, e) :
+	       *kind == MEDUSA ? qwen_medusa_new(heads, &model, false, state,
+						 sequence, e) :
+	       *kind == EAGLE  ? qwen_eagle_new(eagle, &model, MOST, state,
+						sequence, e) :
+				 qwen_lookup_new();
+}
+
+/* Medusa's as they begin, and a layer of EAGLE of random weights. */
+static bool write_heads(const char *dir)
+{
+	struct eagle_folder f = { .hidden = HIDDEN,
+				  .vocab = model.config.vocab,
+				  .draft = model.config.vocab / 2 };
+	struct train_medusa blank;
+	struct err e = { 0 };
+	bool good;
+
+	snprintf(heads, sizeof(heads), "%s/heads", dir);
+	snprintf(eagle, sizeof(eagle), "%s/eagle", dir);
+	train_medusa_init(&blank, &model, 3, &e);
+	good = train_medusa_write(&blank, heads, dir, &e) &&
+	       eagle_folder_write(&f, eagle, 7);
+	train_medusa_fini(&blank);
+	eagle_folder_free(&f);
+	return good;
+}
 
 static bool run_schedule(uint64_t seed, struct sum *sum)
 {
 	int type = (int)draw_below(&seed, 4) ? 0 : 1,
-	    length = (int)draw_below(&seed, 3);
+	    length = (int)draw_below(&seed, 3), kind = (int)(seed % KINDS);
 	const struct qwen_batch_shape shape = {
 		.sequences = 1 + draw_below(&seed, 12),
 		.positions = MOST,
@@ -169,6 +222,8 @@ static bool run_schedule(uint64_t seed, struct sum *sum)
 		.speculate = model.backend->few == 1 ?
 				     0 :
 				     draw_below(&seed, QWEN_PROPOSED + 1),
+		.proposer_new = kind == LOOKUP ? NULL : proposer_new,
+		.proposer_ctx = &kind,
 	};
 	struct asked a[REQUESTS] = { 0 };
 	struct qwen_batch_counts c;
@@ -215,8 +270,8 @@ static bool run_schedule(uint64_t seed, struct sum *sum)
 		     c.blocks_left, shape.blocks);
 	sum->preempted += c.preempted;
 	sum->found += c.found_tokens;
-	sum->proposed += c.proposed;
-	sum->right += c.right;
+	sum->proposed[kind] += c.proposed;
+	sum->right[kind] += c.right;
 	good = good && c.blocks_left == shape.blocks;
 	qwen_batch_free(b);
 	return good;
@@ -231,9 +286,13 @@ static void test_refuses(void)
 						  .budget = 16,
 						  .speculate =
 							  QWEN_PROPOSED + 1 };
-	const struct qwen_batch_shape shape = {
-		2, 64, 5, 16, 16, qwen_both(QWEN_W_F32), 0
-	};
+	const struct qwen_batch_shape shape = { .sequences = 2,
+						.positions = 64,
+						.blocks = 5,
+						.chunk = 16,
+						.budget = 16,
+						.cache =
+							qwen_both(QWEN_W_F32) };
 	const uint32_t ids[70] = { 0 }, high = model.config.vocab;
 	struct err e = { 0 };
 	struct qwen_batch *b = qwen_batch_new(&model, &shape, &e);
@@ -273,7 +332,7 @@ static void test_backend(const char *dir, const struct qwen_load *load,
 		diag("%s", e.msg);
 		return;
 	}
-	ok(make_texts(), "single runs");
+	ok(make_texts() && write_heads(dir), "single runs");
 	while (good < all && run_schedule(seed + good, &sum))
 		good++;
 	is_u64(good, all, "schedules whose texts are all right");
@@ -281,11 +340,15 @@ static void test_backend(const char *dir, const struct qwen_load *load,
 	     (unsigned long long)sum.preempted, (unsigned long long)sum.found);
 	ok(sum.preempted > all / 10 && sum.found > all,
 	   "some lost their blocks, and some found their beginning");
-	diag("%llu of %llu proposals right", (unsigned long long)sum.right,
-	     (unsigned long long)sum.proposed);
-	if (load->backend == &qwen_cpu)
-		ok(sum.right > all && sum.proposed > sum.right + all,
-		   "some proposals were right, some wrong");
+	for (int i = 0; i < KINDS && load->backend == &qwen_cpu; i++) {
+		diag("%s: %llu of %llu proposals right", kinds[i],
+		     (unsigned long long)sum.right[i],
+		     (unsigned long long)sum.proposed[i]);
+		/* A layer that has learnt nothing knows nothing. */
+		ok((sum.right[i] > 0 || i == EAGLE) &&
+			   sum.proposed[i] > sum.right[i] + all / 4,
+		   "%s: some proposals were right, some wrong", kinds[i]);
+	}
 	test_refuses();
 	qwen_model_close(&model);
 }

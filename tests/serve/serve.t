@@ -101,7 +101,9 @@ wait "$server"
 
 # ---- proposals ----
 exits 2 'a draft for many texts' "$q" serve -m "$m" --port 0 --speculate draft
-has "$tmp/err" 'serve --speculate draft: wanted lookup' 'is refused'
+has "$tmp/err" '--speculate draft without --draft DIR' 'has a name'
+exits 2 'heads that are not there' "$q" serve -m "$m" --port 0 --heads /nowhere
+has "$tmp/err" '/nowhere/config.json' 'are named'
 again='{"prompt":"a b a b a b a b","max_tokens":60,"temperature":0}'
 start
 complete "$again" | text >"$tmp/plain"

@@ -200,7 +200,7 @@ static bool write_texts(const struct qwen_model *m,
 	if (draft)
 		s.proposer = qwen_draft_new(draft, &shape, &how, &e);
 	if (heads)
-		s.proposer = qwen_medusa_new(heads, m, state, &e);
+		s.proposer = qwen_medusa_new(heads, m, true, state, 0, &e);
 	s.state = state;
 	s.sampler = &sampler;
 	for (uint32_t i = 0; i < PROMPT; i++)

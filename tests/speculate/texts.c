@@ -84,8 +84,9 @@ static struct qwen_proposer *proposer_new(const struct job *j, int by,
 					  NULL,	  0 };
 	struct err e = { 0 };
 
-	return by == 4 ? qwen_eagle_new(eagle, j->m, POSITIONS, j->state, &e) :
-	       by == 3 ? qwen_medusa_new(heads, j->m, j->state, &e) :
+	return by == 4 ?
+		       qwen_eagle_new(eagle, j->m, POSITIONS, j->state, 0, &e) :
+	       by == 3 ? qwen_medusa_new(heads, j->m, true, j->state, 0, &e) :
 	       by == 0 ? qwen_lookup_new() :
 	       by == 1 ? qwen_draft_new(j->draft, &shape, how, &e) :
 			 qwen_wrong_new(j->m->config.vocab);

@@ -107,6 +107,50 @@ exits 2 'nor one of as many others' "$q" generate -q -m "$learnt" -p a \
 	--draft "$tmp/words"
 has "$tmp/err" "$tmp/words: " 'which is named'
 
+# ---- serve ----
+# answer OPTION...: what four clients at once, who ask for the prompt and its
+# first half, greedy and drawn, get.
+head -c 70 "$tmp/prompt" >"$tmp/half"
+answer() {
+	"$q" serve -m "$learnt" --port 0 --threads 1 --sequences 3 --chunk 16 "$@" \
+		>"$tmp/said" 2>"$tmp/log" &
+	server=$!
+	for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
+		grep -qs listening "$tmp/said" && break
+		sleep 0.5
+	done
+	url=$(sed 's/.* //' "$tmp/said")
+	set --
+	for i in 1 2 3 4; do
+		[ $((i % 2)) = 0 ] && file=half || file=prompt
+		{ printf '{"max_tokens":40,"temperature":%s,"seed":%s,"prompt":' \
+			"$((i > 2))" "$i" &&
+			sqlite3 :memory: \
+				"SELECT json_quote(CAST(readfile('$tmp/$file') AS TEXT))" &&
+			echo '}'; } >"$tmp/ask.$i"
+		curl -s -m 60 "$url/v1/completions" -d @"$tmp/ask.$i" |
+			sed 's/.*"text":"\(.*\)"}],"usage.*/\1/' >"$tmp/answer.$i" &
+		set -- "$@" $!
+	done
+	wait "$@"
+	cat "$tmp/answer.1" "$tmp/answer.2" "$tmp/answer.3" "$tmp/answer.4"
+	curl -s "$url/metrics" >"$tmp/metrics"
+	kill -INT "$server"
+	wait "$server"
+}
+answer >"$tmp/served"
+ok 'texts are served' [ "$(wc -c <"$tmp/served")" -gt 200 ]
+for as in 'lookup --speculate lookup' "draft --draft $learnt" \
+	"medusa --heads $tmp/heads" "eagle --speculate eagle --heads $tmp/layer"; do
+	# shellcheck disable=SC2086 # options
+	answer ${as#* } >"$tmp/served.${as%% *}"
+	ok "served with ${as%% *}, texts are the same" \
+		cmp "$tmp/served" "$tmp/served.${as%% *}"
+	ok 'and some of what it proposed was right' \
+		grep -q '^t0_accepted_tokens_total [1-9]' "$tmp/metrics"
+	diag "$(grep -E '^t0_(proposed|accepted)' "$tmp/metrics" | tr '\n' ' ')"
+done
+
 # ---- bench ----
 # rows WHAT QUERY: what it gives, on one line.
 rows() {

@@ -10,7 +10,6 @@
 #include <time.h>
 
 #include "base/vec.h"
-#include "engine/cmd/cmd_speculate.h"
 #include "engine/cmd/serve/cmd_serve.h"
 
 bool serve_submit(struct server *s, struct job *j)
@@ -377,8 +376,11 @@ static bool batch_open(struct server *s, struct err *e)
 				   shape.sequences *
 					   (shape.positions / QWEN_BLOCK + 2);
 	if ((c->cache && !qwen_kinds_parse(c->cache, &shape.cache, e)) ||
-	    !qwen_guess_lookup(c, &shape.speculate, e))
+	    !qwen_guesses_open(&s->guesses, c, &s->session, shape.positions,
+			       &shape.speculate, e))
 		return false;
+	shape.proposer_new = qwen_guesses_new;
+	shape.proposer_ctx = &s->guesses;
 	s->batch = qwen_batch_new(&s->session.model, &shape, e);
 	if (s->batch)
 		qwen_batch_count(s->batch, &s->counts);
@@ -422,6 +424,7 @@ bool qwen_cmd_serve(struct cmd *r, struct err *e)
 	good = pooling_read(&s, e) && key_read(&s, e) && batch_open(&s, e) &&
 	       serve_run(&s, e);
 	qwen_batch_free(s.batch);
+	qwen_guesses_close(&s.guesses);
 	qwen_lexicon_free(s.lexicon);
 	free(s.key);
 	qwen_session_close(&s.session);

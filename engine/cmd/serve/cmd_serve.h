@@ -11,6 +11,7 @@
 
 #include "base/vec.h"
 #include "engine/cmd/cmd.h"
+#include "engine/cmd/cmd_speculate.h"
 #include "engine/serve/serve.h"
 
 enum {
@@ -79,6 +80,7 @@ struct job {
 struct server {
 	struct qwen_cmd *c;
 	struct qwen_session session;
+	struct qwen_guesses guesses;
 	struct qwen_batch *batch;
 	char *key; /* NULL: anybody may */
 	enum qwen_pool pool;
