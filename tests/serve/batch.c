@@ -1,7 +1,8 @@
 /*
  * Texts of a batch are those that one sequence with a dense cache gives, for
  * random schedules: arrivals, cancels, few blocks or many, any budget; on the
- * processor and on a gfx1100 in software.
+ * processor and on a gfx1100 in software.  Some are JSON by a grammar, which
+ * goes on where a text lost its blocks.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -30,12 +31,15 @@ static const enum qwen_weights caches[TYPES] = { QWEN_W_F32, QWEN_W_INT8 };
 struct text {
 	uint32_t ids[MOST], n, most;
 	struct qwen_sampling how;
+	bool json; /* that follows is an object, or its beginning */
 	uint32_t out[TYPES][LENGTHS][MOST], n_out[TYPES][LENGTHS];
 	double mean[TYPES][LENGTHS][HIDDEN]; /* vector of the prompt */
 };
 
 static struct text text[TEXTS];
 static struct qwen_model model;
+static struct qwen_grammar *json;
+static struct qwen_lexicon *lexicon;
 static char heads[64], eagle[64]; /* folders, for the model */
 
 static uint32_t draw_below(uint64_t *seed, uint32_t n)
@@ -62,6 +66,23 @@ static bool forward_piece(struct qwen_state *s, const uint32_t *ids, uint32_t n)
 	return qwen_forward(s, t, n, &e);
 }
 
+/* The next token of a text that is m's, or anything where that is NULL. */
+static bool draw_single(const struct text *t, struct qwen_matcher *m,
+			struct qwen_sampler *sampler, const float *logits,
+			uint32_t left, uint32_t *id)
+{
+	const struct qwen_config *c = &model.config;
+	float masked[1024];
+	struct err e = { 0 };
+
+	memcpy(masked, logits, c->vocab * sizeof(*masked));
+	if (t->json)
+		qwen_matcher_mask(m, left, masked, c->vocab, c->stop,
+				  c->n_stops);
+	return qwen_sample(sampler, masked, id, &e) &&
+	       (!t->json || is_stop(*id) || qwen_matcher_take(m, *id));
+}
+
 static bool run_single(struct text *t, int type, int length)
 {
 	const uint32_t chunk = chunks[length];
@@ -71,6 +92,7 @@ static bool run_single(struct text *t, int type, int length)
 	struct qwen_sampler sampler;
 	struct err e = { 0 };
 	struct qwen_state *s = qwen_state_new(&model, &shape, &e);
+	struct qwen_matcher *m = qwen_matcher_new(json, lexicon);
 	uint32_t n, id = 0, *out = t->out[type][length], n_out = 0;
 	bool good =
 		qwen_sampler_init(&sampler, &t->how, model.config.vocab, &e);
@@ -91,14 +113,17 @@ static bool run_single(struct text *t, int type, int length)
 		n = n_out || t->n % chunk == 1 || chunk == 1 ? 1 :
 		    t->n % chunk			     ? t->n % chunk :
 							       chunk;
-		good = qwen_sample(&sampler, qwen_logits(s, n - 1), &id, &e);
+		good = draw_single(t, m, &sampler, qwen_logits(s, n - 1),
+				   t->most - n_out, &id);
 		qwen_sampler_see(&sampler, id);
 		out[n_out++] = id;
-		if (!good || is_stop(id) || n_out == t->most)
+		if (!good || is_stop(id) || n_out == t->most ||
+		    (t->json && qwen_matcher_is_whole(m)))
 			break;
 		good = forward_piece(s, &id, 1);
 	}
 	t->n_out[type][length] = n_out;
+	qwen_matcher_free(m);
 	qwen_sampler_fini(&sampler);
 	qwen_state_free(s);
 	return good;
@@ -113,7 +138,8 @@ static bool make_texts(void)
 	for (int i = 0; i < TEXTS; i++) {
 		struct text *t = &text[i];
 		uint32_t like = i ? draw_below(&seed, (uint32_t)i) : 0;
-		t->most = 1 + draw_below(&seed, 24);
+		t->json = i % 5 == 2;
+		t->most = 2 + draw_below(&seed, 23);
 		t->n = 1 + draw_below(&seed, MOST - t->most);
 		for (uint32_t j = 0; j < t->n; j++)
 			t->ids[j] = draw_below(&seed, model.config.vocab);
@@ -241,10 +267,15 @@ static bool run_schedule(uint64_t seed, struct sum *sum)
 						.how = t->how,
 						.user = draw_below(&seed, 3),
 						.who = &a[n] };
+			if (t->json) {
+				ask.grammar = json;
+				ask.lexicon = lexicon;
+			}
 			if (!draw_below(&seed, 6)) {
 				a[n].mean = t->mean[type][length];
 				ask.pool = QWEN_POOL_MEAN;
 				ask.tokens = 0;
+				ask.grammar = NULL;
 			}
 			a[n].want = t->out[type][length];
 			a[n].want_n = t->n_out[type][length];
@@ -360,16 +391,23 @@ int main(void)
 	struct qwen_load load = { .backend = &qwen_cpu };
 	struct err e = { 0 };
 	struct threads *threads = threads_new(1, &e);
+	struct qwen_tokenizer *tok;
 	const bool slow = getenv("T0_SLOW");
 
 	if (!mkdtemp(dir) || !qwen_shape_find("tiny", &how.config, &e) ||
 	    !qwen_synthetic_write(dir, &how, &e))
 		skip_all("no model: %s", e.msg);
 	is_u64(how.config.hidden, HIDDEN, "the model is as wide as thought");
+	tok = qwen_tokenizer_load(dir, &e);
+	lexicon = qwen_lexicon_new(tok);
+	json = qwen_grammar_json();
 	test_backend(dir, &load, threads, 1, slow ? 10000 : 300);
 	load.backend = &qwen_gpu;
 	load.device = "soft";
 	test_backend(dir, &load, threads, 1, slow ? 2000 : 60);
+	qwen_grammar_free(json);
+	qwen_lexicon_free(lexicon);
+	qwen_tokenizer_free(tok);
 	threads_free(threads);
 	snprintf(command, sizeof(command), "rm -rf %s", dir);
 	ok(system(command) == 0, "the model is gone");
