@@ -58,6 +58,7 @@ struct qwen_cmd {
 		save_every, lora, medusa, eagle;
 	double valid_share, rate, rate_end, decay, clip, beta1, beta2,
 		momentum, average;
+	const char *engram; /* ROWS[:LAYER], or NULL */
 	const char *precision, *recompute, *optimizer, *schedule,
 		*lora_targets;
 	bool untied, no_masters, resume;

@@ -312,6 +312,9 @@ static const struct cli_opt options[] = {
 	  "width of SwiGLU (default: 3 * hidden)" },
 	{ "vocab", 0, CLI_U64, &c.vocab, "N",
 	  "tokens of the tokenizer that is trained (1024); 265: bytes" },
+	{ "engram", 0, CLI_STR, &c.engram, "ROWS[:LAYER]",
+	  "tables of so many rows of runs of two and three tokens, added before "
+	  "a layer (1)" },
 	{ "untied", 0, CLI_FLAG, &c.untied, NULL,
 	  "the output layer is not the embedding" },
 	CLI_OF("train forecast"),

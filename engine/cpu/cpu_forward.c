@@ -436,12 +436,15 @@ static void run_pass(void *ctx, struct threads *t, unsigned thread)
 	bool narrow = s->p->n <= NARROW;
 	size_t from, to;
 
+	cpu_engram_fetch(w);
 	threads_part(t, thread, s->p->n, 1, &from, &to);
 	for (size_t i = from; i < to; i++)
 		qwen_matrix_row(s->m->kernels, &s->m->embed, s->p->token[i].id,
 				s->x + i * c->hidden);
 	threads_barrier(t);
 	for (uint32_t l = 0; l < c->layers && !s->stopped; l++) {
+		if (c->engram.rows && l == c->engram.layer)
+			cpu_engram_add(w);
 		keep_rows(w, l);
 		if (narrow)
 			cpu_decode_attention(w, l);

@@ -156,6 +156,13 @@ void cpu_prefill_ffn(struct worker *w, uint32_t layer);
 /* h = norm(x) for every token; ends in a barrier. */
 void cpu_wide_norms(struct worker *w, const float *norm);
 
+/* ------------------------------------------------------ cpu_engram.c ---- */
+
+/* Of the thread's tokens: rows are asked for; and added, which ends in a
+   barrier. */
+void cpu_engram_fetch(const struct worker *w);
+void cpu_engram_add(struct worker *w);
+
 /* ----------------------------------------------------- cpu_experts.c ---- */
 
 /* Buffers of a mixture, if the model is one. */

@@ -183,6 +183,26 @@ static bool experts_read(struct qwen_config *c, const json_t *j, struct err *e)
 	return bool_read(j, "norm_topk_prob", &c->experts.normed, e);
 }
 
+static bool engram_read(struct qwen_config *c, const json_t *j, struct err *e)
+{
+	static const struct count_key key[] = {
+		{ "rows", AT(engram.rows), QWEN_ENGRAM_ROWS },
+		{ "layer", AT(engram.layer), 1024 },
+	};
+	const json_t *x = json_object_get(j, "t0_engram");
+
+	if (!x || json_is_null(x))
+		return true;
+	for (size_t i = 0; i < ARRAY_SIZE(key); i++)
+		if (!count_read(x, &key[i], c, e))
+			return err_wrap(e, "\"t0_engram\"");
+	return c->engram.layer < c->layers ||
+	       err_set(e, ERR_INPUT,
+		       "\"t0_engram\": \"layer\" is %u; wanted one of the %u "
+		       "layers but the first",
+		       c->engram.layer, c->layers);
+}
+
 /* Newer files say of each layer how far back it looks. */
 static bool layers_check(const struct qwen_config *c, const json_t *j,
 			 struct err *e)
@@ -350,8 +370,8 @@ static bool config_read(struct qwen_config *c, json_t *j, struct err *e)
 	for (size_t i = 0; i < ARRAY_SIZE(count_key); i++)
 		if (!count_read(j, &count_key[i], c, e))
 			return false;
-	return experts_read(c, j, e) && shape_check(c, e) &&
-	       layers_check(c, j, e) &&
+	return experts_read(c, j, e) && engram_read(c, j, e) &&
+	       shape_check(c, e) && layers_check(c, j, e) &&
 	       bool_read(j, "tie_word_embeddings", &c->tied, e) &&
 	       real_read(j, "rope_theta", 1, 1e12, &c->rope_theta, e) &&
 	       rope_read(c, j, "rope_scaling", e) &&
@@ -454,7 +474,10 @@ uint64_t qwen_config_params(const struct qwen_config *c)
 	uint64_t ffn = 3 * h * c->ffn * (n ? n : 1) + h * n;
 	uint64_t layer = attention + ffn + 2 * h + 2 * d;
 
-	return c->layers * layer + h + h * c->vocab * (c->tied ? 1 : 2);
+	uint64_t engram = c->engram.rows ? (2ull * c->engram.rows + 1) * h : 0;
+
+	return c->layers * layer + h + h * c->vocab * (c->tied ? 1 : 2) +
+	       engram;
 }
 
 bool qwen_config_stops(const struct qwen_config *c, uint32_t id)

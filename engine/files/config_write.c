@@ -58,6 +58,11 @@ void qwen_config_print(const struct qwen_config *c, struct buf *config,
 			(int)c->experts.used, "moe_intermediate_size",
 			(int)c->ffn, "norm_topk_prob", (int)c->experts.normed,
 			"decoder_sparse_step", 1, "mlp_only_layers"));
+	if (c->engram.rows)
+		json_object_set_new(j, "t0_engram",
+				    json_pack("{s:i, s:i}", "rows",
+					      (int)c->engram.rows, "layer",
+					      (int)c->engram.layer));
 	if (c->yarn.factor > 0)
 		json_object_set_new(j, "rope_scaling", json_pack(
 			"{s:s, s:f, s:i, s:f, s:f, s:f}", "rope_type", "yarn",

@@ -68,6 +68,14 @@ struct qwen_config {
 		uint32_t used; /* num_experts_per_tok */
 		bool normed;   /* norm_topk_prob: shares of those sum to 1 */
 	} experts;
+	/*
+	 * An Engram ("t0_engram": {"rows", "layer"}), of models that T0 trains:
+	 * tables of so many rows of runs of two and of three tokens, added to
+	 * what enters a layer; `rows` 0: none.
+	 */
+	struct qwen_engram {
+		uint32_t rows, layer;
+	} engram;
 	double norm_eps;	/* rms_norm_eps */
 	bool tied;		/* the output layer is the embedding */
 
@@ -83,6 +91,7 @@ struct qwen_config {
  * Reads both files of a model's folder, or the keys of a GGUF file; errors name
  * file and key.
  */
+#define QWEN_ENGRAM_ROWS (1 << 28) /* of an Engram's tables each, at most */
 bool qwen_config_load(struct qwen_config *c, const char *dir, struct err *e);
 /* The same from text; `generation` may be NULL. */
 bool qwen_config_parse(struct qwen_config *c, const char *config,

@@ -336,6 +336,10 @@ bool gpu_open(struct qwen_model *m, const struct qwen_load *how, uint32_t open,
 		return err_set(e, ERR_UNSUPPORTED, "heads of %u elements; the "
 			       "gfx1100 backend has even ones up to %d",
 			       c->head_dim, KERNEL_MAX_HEAD);
+	if (c->engram.rows)
+		return err_set(e, ERR_UNSUPPORTED,
+			       "a model with an Engram (\"t0_engram\"); the "
+			       "gfx1100 backend has none, --backend cpu has");
 	if (!gpu_team_check(c, n, e))
 		return false;
 	t = m->device = xcalloc(1, sizeof(*t));

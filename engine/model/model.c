@@ -276,7 +276,8 @@ bool qwen_model_load(struct qwen_model *m, const char *dir,
 		if (how->progress)
 			progress_step(how->progress, 1);
 	}
-	ok = ok && unused_check(m, e) &&
+	ok = ok && qwen_engram_each(m, part_load, &x, e) &&
+	     unused_check(m, e) &&
 	     (!m->backend->open || m->backend->open(m, how, e));
 	if (!ok)
 		qwen_model_close(m);

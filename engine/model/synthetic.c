@@ -148,6 +148,11 @@ static struct specs specs_all(const struct qwen_config *c)
 	spec_add(&s, "model.norm", c->hidden, 0);
 	if (!c->tied)
 		spec_add(&s, "lm_head", c->vocab, c->hidden);
+	if (c->engram.rows) {
+		spec_add(&s, "model.engram.table",
+			 (uint64_t)QWEN_ORDERS * c->engram.rows, c->hidden);
+		spec_add(&s, "model.engram.gate", c->hidden, 0);
+	}
 	return s;
 }
 

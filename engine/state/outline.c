@@ -114,11 +114,17 @@ static uint64_t token_share(const struct qwen_config *c, bool expert,
 	return expert ? bytes * c->experts.used / c->experts.n : bytes;
 }
 
+static uint64_t rows_share(const struct qwen_matrix *m, uint32_t rows)
+{
+	return m->rows ? qwen_matrix_bytes(m) / m->rows * rows : 0;
+}
+
 uint64_t qwen_part_bytes(const struct qwen_model *m, const struct qwen_part *p)
 {
-	return p->matrix ? token_share(&m->config, p->expert,
-				       qwen_matrix_bytes(p->matrix)) :
-			   p->n * sizeof(**p->norm);
+	return p->looked_up ? rows_share(p->matrix, QWEN_ORDERS) :
+	       p->matrix    ? token_share(&m->config, p->expert,
+					  qwen_matrix_bytes(p->matrix)) :
+			      p->n * sizeof(**p->norm);
 }
 
 struct sizing {
@@ -150,6 +156,8 @@ void qwen_model_outline(struct qwen_model *m, const struct qwen_config *c,
 				  .embed = { w, c->vocab, c->hidden, NULL,
 					     NULL } };
 	m->head = m->embed;
+	m->engram = (struct qwen_matrix){ w, QWEN_ORDERS * c->engram.rows,
+					  c->hidden, NULL, NULL };
 	m->layer = xcalloc(c->layers, sizeof(*m->layer));
 	m->token_bytes = qwen_matrix_bytes(&m->head);
 	for (uint32_t l = 0; l < c->layers; l++) {
@@ -232,6 +240,20 @@ bool qwen_model_each(struct qwen_model *m, qwen_part_fn *each, void *ctx,
 	for (uint32_t l = 0; l < m->config.layers; l++)
 		if (!qwen_layer_each(m, l, each, ctx, e))
 			return false;
-	return each(ctx, &norm, e) &&
-	       (m->config.tied || each(ctx, &head, e));
+	return each(ctx, &norm, e) && (m->config.tied || each(ctx, &head, e)) &&
+	       qwen_engram_each(m, each, ctx, e);
+}
+
+bool qwen_engram_each(struct qwen_model *m, qwen_part_fn *each, void *ctx,
+		      struct err *e)
+{
+	const struct qwen_part table = { .name = "model.engram.table.weight",
+					 .matrix = &m->engram,
+					 .looked_up = true };
+	const struct qwen_part gate = { .name = "model.engram.gate.weight",
+					.norm = &m->engram_gate,
+					.n = m->config.hidden };
+
+	return !m->config.engram.rows ||
+	       (each(ctx, &table, e) && each(ctx, &gate, e));
 }

@@ -27,6 +27,9 @@ struct qwen_state {
 	   of a tree */
 	float *kept;
 	float **kept_of; /* [max_tokens]: where each goes */
+	/* Of an Engram: ids by their places in the cache, and rows of a pass */
+	uint32_t *said, *gram;
+	const uint32_t **block;	   /* [sequences]: of a cache of blocks */
 	uint32_t parent[QWEN_FEW]; /* of a tree's tokens */
 	struct qwen_pass pass; /* the last one; n is 0 if it failed */
 };
@@ -35,6 +38,19 @@ struct qwen_state {
 static uint32_t *alloc_ids(struct qwen_state *s, uint32_t n)
 {
 	return arena_alloc(&s->mem, n * sizeof(uint32_t));
+}
+
+static void engram_init(struct qwen_state *s)
+{
+	const struct qwen_shape *shape = &s->shape;
+	const size_t all = shape->blocks ?
+				   (size_t)shape->blocks * QWEN_BLOCK :
+				   (size_t)shape->sequences * shape->positions;
+
+	s->said = xcalloc(all, sizeof(*s->said));
+	s->gram = xcalloc((size_t)shape->max_tokens * QWEN_ORDERS,
+			  sizeof(*s->gram));
+	s->block = xcalloc(shape->sequences, sizeof(const uint32_t *));
 }
 
 struct qwen_state *qwen_state_new(const struct qwen_model *m,
@@ -73,9 +89,14 @@ struct qwen_state *qwen_state_new(const struct qwen_model *m,
 	s->best = alloc_ids(s, shape->max_tokens);
 	s->kept_of = arena_alloc(&s->mem,
 				 shape->max_tokens * sizeof(*s->kept_of));
+	if (m->config.engram.rows)
+		engram_init(s);
 	s->own = m->backend->state_new(m, shape, e);
 	if (s->own)
 		return s;
+	free(s->said);
+	free(s->gram);
+	free(s->block);
 	arena_fini(&s->mem);
 	free(s);
 	return NULL;
@@ -86,6 +107,9 @@ void qwen_state_free(struct qwen_state *s)
 	if (!s)
 		return;
 	s->m->backend->state_free(s->own);
+	free(s->said);
+	free(s->gram);
+	free(s->block);
 	free(s->logits);
 	free(s->hidden);
 	free(s->kept);
@@ -120,12 +144,18 @@ void qwen_state_map(struct qwen_state *s, uint32_t sequence,
 		    const uint32_t *block, uint32_t length)
 {
 	s->m->backend->map(s->own, sequence, block);
+	if (s->block)
+		s->block[sequence] = block;
 	s->length[sequence] = length;
 }
 
 void qwen_state_copy(struct qwen_state *s, uint32_t from, uint32_t to)
 {
 	s->m->backend->copy(s->own, from, to);
+	if (s->said)
+		memcpy(s->said + (size_t)to * QWEN_BLOCK,
+		       s->said + (size_t)from * QWEN_BLOCK,
+		       QWEN_BLOCK * sizeof(*s->said));
 }
 
 bool qwen_state_fill(struct qwen_state *s, uint32_t sequence, uint32_t n)
@@ -270,6 +300,50 @@ static void results_init(struct qwen_state *s)
 	p->logits = s->logits;
 }
 
+/* What a position of a sequence says. */
+static uint32_t *said_at(const struct qwen_state *s, uint32_t sequence,
+			 uint32_t position)
+{
+	if (!s->shape.blocks)
+		return s->said + (size_t)sequence * s->shape.positions +
+		       position;
+	return s->said +
+	       (size_t)s->block[sequence][position / QWEN_BLOCK] * QWEN_BLOCK +
+	       position % QWEN_BLOCK;
+}
+
+/* The token and those before it; a tree's are its ancestors. */
+static void tokens_before(const struct qwen_state *s, uint32_t i,
+			  uint32_t id[QWEN_ORDERS + 1])
+{
+	const uint32_t sequence = s->token[i].sequence;
+	const uint32_t position = s->position[i];
+
+	for (uint32_t k = 0; k <= QWEN_ORDERS; k++) {
+		const bool mine = i != QWEN_ROOT && (s->pass.tree || !k);
+		id[k] = position < k ? QWEN_NO_TOKEN :
+			mine	     ? s->token[i].id :
+				       *said_at(s, sequence, position - k);
+		if (mine && s->pass.tree)
+			i = s->parent[i];
+	}
+}
+
+/* Tokens of a tree are said only once they are taken. */
+static void grams_set(struct qwen_state *s)
+{
+	uint32_t id[QWEN_ORDERS + 1];
+
+	for (uint32_t i = 0; i < s->pass.n; i++) {
+		tokens_before(s, i, id);
+		qwen_engram_rows(&s->m->config, id, s->gram + i * QWEN_ORDERS);
+		if (!s->pass.tree)
+			*said_at(s, s->token[i].sequence, s->position[i]) =
+				s->token[i].id;
+	}
+	s->pass.gram = s->gram;
+}
+
 /* The pass of tokens whose positions are set; false: it is of none. */
 static bool run_pass(struct qwen_state *s, const struct qwen_token *token,
 		     uint32_t n, struct err *e)
@@ -278,6 +352,8 @@ static bool run_pass(struct qwen_state *s, const struct qwen_token *token,
 	s->pass.n = n;
 	results_init(s);
 	taps_init(s);
+	if (s->said)
+		grams_set(s);
 	if (!n || s->m->backend->forward(s->own, &s->pass, e))
 		return true;
 	s->pass.n = 0;
@@ -371,6 +447,9 @@ void qwen_state_take(struct qwen_state *s, uint32_t i)
 	for (; i != QWEN_ROOT; i = s->parent[i]) {
 		if (is_overwritten(s, i))
 			s->m->backend->take(s->own, i);
+		if (s->said)
+			*said_at(s, s->token[i].sequence, s->position[i]) =
+				s->token[i].id;
 		if (wide)
 			memcpy(kept_at(s, s->token[i].sequence,
 				       s->position[i]),

@@ -72,6 +72,8 @@ struct qwen_model {
 	struct qwen_tensors tensors;
 	struct qwen_matrix embed, head; /* [vocab][hidden] */
 	const float *norm;		/* [hidden] */
+	struct qwen_matrix engram; /* [orders * rows][hidden], or no rows */
+	const float *engram_gate;  /* [hidden] */
 	struct qwen_layer *layer;	/* [layers] */
 	struct threads *threads;	/* the caller's */
 	const struct qwen_kernels *kernels;
@@ -129,6 +131,7 @@ struct qwen_part {
 	struct qwen_matrix *matrix; /* or NULL */
 	bool expert;		    /* not every token reads it */
 	bool router;		    /* stays f32: it decides, and is small */
+	bool looked_up;		    /* a token reads some rows of it */
 	const float **norm;	    /* or NULL */
 	uint32_t n;
 };
@@ -141,6 +144,25 @@ bool qwen_layer_each(const struct qwen_model *m, uint32_t layer,
 /* Every one of them, in the order of a pass; a tied output layer is none. */
 bool qwen_model_each(struct qwen_model *m, qwen_part_fn *each, void *ctx,
 		     struct err *e);
+/* Those of its Engram, of which it may have none. */
+bool qwen_engram_each(struct qwen_model *m, qwen_part_fn *each, void *ctx,
+		      struct err *e);
+
+/* ---------------------------------------------------------- engram.c ---- */
+
+/*
+ * An Engram: what is known of the last two tokens of a text and of the last
+ * three, found by their hash.  The rows' sum e is added to the stream x that
+ * enters a layer, as far as a gate lets it:
+ *
+ *	x += sigmoid(norm(x) . e / sqrt(hidden)) e
+ */
+enum { QWEN_ORDERS = 2 };
+#define QWEN_NO_TOKEN UINT32_MAX /* before the beginning */
+/* The rows of the table, of a token, the one before it, the one before that. */
+void qwen_engram_rows(const struct qwen_config *c,
+		      const uint32_t id[QWEN_ORDERS + 1],
+		      uint32_t row[QWEN_ORDERS]);
 
 /* ----------------------------------------------------------- state.c ---- */
 
@@ -301,6 +323,7 @@ struct qwen_pass {
 	const uint32_t *shown; /* [n_shown] */
 	uint32_t n_shown;
 	float *hidden; /* [n_shown][hidden], host memory */
+	const uint32_t *gram; /* [n][QWEN_ORDERS]: rows of an Engram's table */
 	/* What enters layers tap[n_taps], of token i into kept[i]. */
 	const uint32_t *tap;
 	uint32_t n_taps;

@@ -85,11 +85,12 @@ double train_update_host(struct train *x, const struct train_rule *r,
 			 uint64_t step);
 struct train_worker *train_worker_of(struct train *x, unsigned thread);
 
-/* op_linear.c, op_norm.c, op_attention.c, op_loss.c: rows of train_cpu. */
+/* op_linear.c, op_norm.c, op_attention.c, op_engram.c: rows of train_cpu. */
 typedef void train_run_fn(struct train_worker *w, const struct train_op *op);
 train_run_fn train_embed, train_embed_back, train_norm, train_norm_back,
 	train_turn, train_turn_back, train_linear, train_linear_dx,
 	train_linear_dw, train_attention, train_attention_back, train_swiglu,
-	train_swiglu_back, train_loss, train_loss_back, train_round;
+	train_swiglu_back, train_loss, train_loss_back, train_round,
+	train_engram, train_engram_back;
 
 #endif

@@ -146,6 +146,7 @@ static bool param_add(void *ctx, const struct qwen_part *part, struct err *e)
 			     train_value_add(g, TRAIN_MASTER, p.rows, p.cols,
 					     4) :
 			     TRAIN_NONE;
+	p.looked_up = part->matrix && part->looked_up;
 	p.hidden = p.matrix && strncmp(p.name, "model.layers.", 13) == 0;
 	if (learns)
 		learning_add(b, &p);
@@ -367,6 +368,41 @@ static void attention_back(struct build *b, uint32_t l,
 	norm_back(b, dn, x, param_of(b, l, ATTN_NORM), s->scale, dx, true);
 }
 
+/* ---- a table of runs of words, before a layer ---- */
+
+struct engram {
+	uint32_t x, scale, gate;
+};
+
+/* Behind all others: the table, then the gate's norm. */
+static const struct train_param *engram_param(const struct build *b, bool gate)
+{
+	return &b->g->param[b->g->n_tensors - 2 + gate];
+}
+
+static uint32_t engram_add(const struct build *b, uint32_t x, struct engram *s)
+{
+	struct train_graph *g = b->g;
+	const uint32_t y = passing_add(b, g->config.hidden);
+
+	*s = (struct engram){ x, passing_add(b, 1), passing_add(b, 1) };
+	TRAIN_OP(g, ENGRAM, g->ids, g->position, x,
+		 engram_param(b, true)->weight, engram_param(b, false)->weight,
+		 y, s->scale, s->gate);
+	return y;
+}
+
+static void engram_back(const struct build *b, const struct engram *s,
+			uint32_t dx)
+{
+	struct train_graph *g = b->g;
+
+	TRAIN_OP(g, ENGRAM_BACK, g->ids, g->position, s->x,
+		 engram_param(b, true)->weight, engram_param(b, false)->weight,
+		 s->scale, s->gate, dx, engram_param(b, true)->gradient,
+		 engram_param(b, false)->gradient, passing_add(b, 1));
+}
+
 /* ---- the model ---- */
 
 #define CHUNK 4096
@@ -383,12 +419,15 @@ static void build_step(struct build *b)
 	uint32_t *mid = xcalloc(c->layers, sizeof(*mid));
 	struct attention *a = xcalloc(c->layers, sizeof(*a));
 	struct ffn *f = xcalloc(c->layers, sizeof(*f));
+	struct engram engram = { 0 };
 	uint32_t scale;
 
 	chunk = chunk < c->vocab ? chunk : c->vocab;
 	in[0] = passing_add(b, c->hidden);
 	TRAIN_OP(g, EMBED, g->ids, embed->weight, in[0]);
 	for (uint32_t l = 0; l < c->layers; l++) {
+		if (c->engram.rows && l == c->engram.layer)
+			in[l] = engram_add(b, in[l], &engram);
 		a[l] = attention_add(b, l, in[l]);
 		mid[l] = linear_add(b, a[l].a, param_of(b, l, O), in[l]);
 		f[l] = ffn_add(b, l, mid[l]);
@@ -413,6 +452,8 @@ static void build_step(struct build *b)
 		if (again && b->how->again & TRAIN_AGAIN_ATTENTION)
 			a[l] = attention_add(b, l, in[l]);
 		attention_back(b, l, &a[l], in[l], dx);
+		if (c->engram.rows && l == c->engram.layer)
+			engram_back(b, &engram, dx);
 	}
 	if (embed->gradient != TRAIN_NONE)
 		TRAIN_OP(g, EMBED_BACK, g->ids, dx, embed->gradient);
@@ -490,7 +531,8 @@ double train_flop(const struct train_graph *g)
 	double tokens = (double)g->rows * g->length, flop = 0;
 
 	for (uint32_t i = 0; i < g->n_params; i++)
-		if (g->param[i].matrix && (i || c->tied))
+		if (g->param[i].matrix && (i || c->tied) &&
+		    !g->param[i].looked_up)
 			flop += (g->param[i].gradient == TRAIN_NONE ? 4 : 6) *
 				(double)g->param[i].rows * g->param[i].cols;
 	/* Scores and sums of values of half of all pairs, and 5 for these 2. */

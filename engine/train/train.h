@@ -88,6 +88,7 @@ struct train_param {
 	uint32_t average;  /* or TRAIN_NONE */
 	uint32_t adapter;  /* of the list: its A, behind which is B; or NONE */
 	bool hidden;	   /* a matrix of a layer */
+	bool looked_up;	   /* a table: a token has some rows of it */
 };
 
 struct train_graph {

@@ -56,7 +56,7 @@ static void test_operations(void)
 {
 	int rounds = getenv("T0_SLOW") ? 6 : 2;
 
-	for (size_t i = 0; i < ARRAY_SIZE(job_table); i++) {
+	for (size_t i = 0; i < DEVICE_JOBS; i++) {
 		const char *name = job_table[i].name;
 		double value = 0, slope = 0;
 		unsigned unseen = 0;

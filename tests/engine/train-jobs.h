@@ -7,6 +7,7 @@
 #define T0_TESTS_TRAIN_JOBS_H
 
 #include "engine/train/train.h"
+#include "tests/ref/engram.h"
 #include "tests/ref/grad.h"
 #include "tests/tap.h"
 
@@ -390,6 +391,50 @@ static inline void loss_singles(struct job *j)
 	loss_job(j, 61, 60);
 }
 
+/* Inputs: the stream, the gate's norm, the table. */
+static inline void row_engram(struct job *j, int t, double *y)
+{
+	const int n = j->out;
+	const double *x = j->x[0] + (size_t)t * n, *of[2];
+	double square = 0, dot = 0;
+
+	for (int o = 0; o < 2; o++)
+		of[o] = j->x[2] +
+			(size_t)engram_ref_row(j->id + t, j->position[t], o,
+					       j->g.config.engram.rows) *
+				n;
+	for (int i = 0; i < n; i++)
+		square += x[i] * x[i];
+	for (int i = 0; i < n; i++)
+		dot += x[i] / sqrt(square / n + 1e-6) * j->x[1][i] *
+		       (of[0][i] + of[1][i]);
+	for (int i = 0; i < n; i++)
+		y[i] = x[i] + (of[0][i] + of[1][i]) / (1 + exp(-dot / sqrt(n)));
+}
+
+static inline void engram_job(struct job *j)
+{
+	uint32_t rows = random_between(1, 2), length = random_between(1, 30);
+	uint32_t n = random_between(2, 40), tokens = rows * length;
+
+	shape_new(j, rows, length, 1, 1, 2);
+	j->g.config.engram.rows = random_between(3, 11);
+	for (uint32_t t = 0; t < tokens; t++)
+		j->id[t] = random_between(0, 3);
+	uint32_t x = input_new(j, tokens, n), w = input_new(j, 1, n);
+	uint32_t table = input_new(j, 2 * j->g.config.engram.rows, n);
+	uint32_t scale = scratch_new(j, tokens, 1);
+	uint32_t gate = scratch_new(j, tokens, 1);
+	output_new(j, n);
+	j->gradient[0] = j->dy; /* in its place */
+	TRAIN_OP(&j->g, ENGRAM, j->g.ids, j->g.position, x, w, table, j->y,
+		 scale, gate);
+	TRAIN_OP(&j->g, ENGRAM_BACK, j->g.ids, j->g.position, x, w, table,
+		 scale, gate, j->dy, j->gradient[1], j->gradient[2],
+		 scratch_new(j, tokens, 1));
+	j->row = row_engram;
+}
+
 static const struct {
 	const char *name;
 	void (*make)(struct job *j);
@@ -410,7 +455,10 @@ static const struct {
 	{ "loss, all of the vocabulary", loss_whole },
 	{ "loss, chunks", loss_chunks },
 	{ "loss, a last chunk of one", loss_singles },
+	{ "a table of runs of words", engram_job },
 };
+/* The last one is the host's alone. */
+#define DEVICE_JOBS (ARRAY_SIZE(job_table) - 1)
 
 /* ---- running ---- */
 

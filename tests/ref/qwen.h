@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/base.h"
+#include "tests/ref/engram.h"
 #include "tests/tap.h"
 
 struct ref {
@@ -26,6 +27,7 @@ struct ref {
 	const char *prefix; /* of names: those of embedding models have none */
 	int experts, used; /* 0: one network for all tokens */
 	bool normed;
+	int engram_rows, engram_layer; /* 0: none */
 };
 
 static inline double bits_to_f64(const uint8_t *p, const char *type)
@@ -107,6 +109,9 @@ static inline void ref_open(struct ref *r, const char *dir)
 	r->slow = json_number_value(json_object_get(rope, "beta_slow"));
 	r->attention = json_number_value(
 		json_object_get(rope, "attention_factor"));
+	const json_t *engram = json_object_get(c, "t0_engram");
+	r->engram_rows = number(engram, "rows");
+	r->engram_layer = number(engram, "layer");
 	r->eps = json_number_value(json_object_get(c, "rms_norm_eps"));
 	r->tied = json_is_true(json_object_get(c, "tie_word_embeddings"));
 	json_decref(c);
@@ -341,6 +346,34 @@ static inline double *ref_end(const struct ref *r, const char *name)
 	return ref_tensor(r, s);
 }
 
+/* What an Engram adds before its layer. */
+static inline void ref_engram(const struct ref *r, const uint32_t *id,
+			      double *x, int n)
+{
+	double *table = ref_end(r, "engram.table");
+	double *gate = ref_end(r, "engram.gate");
+	double *h = malloc((size_t)r->hidden * sizeof(*h));
+
+	for (int t = 0; t < n; t++) {
+		double *row = x + (size_t)t * r->hidden, dot = 0;
+		const double *of[2];
+		for (int o = 0; o < 2; o++)
+			of[o] = table + (size_t)engram_ref_row(
+						id + t, (uint32_t)t, o,
+						(uint32_t)r->engram_rows) *
+						r->hidden;
+		ref_norm(row, gate, r->hidden, r->eps, h);
+		for (int i = 0; i < r->hidden; i++)
+			dot += h[i] * (of[0][i] + of[1][i]);
+		for (int i = 0; i < r->hidden; i++)
+			row[i] += (of[0][i] + of[1][i]) /
+				  (1 + exp(-dot / sqrt(r->hidden)));
+	}
+	free(table);
+	free(gate);
+	free(h);
+}
+
 /* What the last norm makes of each token of a sequence, [n][hidden]. */
 static inline double *ref_hidden(const struct ref *r, const uint32_t *id, int n)
 {
@@ -353,6 +386,8 @@ static inline double *ref_hidden(const struct ref *r, const uint32_t *id, int n)
 		       embed + (size_t)id[t] * r->hidden,
 		       (size_t)r->hidden * sizeof(*x));
 	for (int l = 0; l < r->layers; l++) {
+		if (r->engram_rows && l == r->engram_layer)
+			ref_engram(r, id, x, n);
 		ref_attention(r, l, x, n);
 		ref_ffn(r, l, x, n);
 	}

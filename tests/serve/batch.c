@@ -401,7 +401,12 @@ int main(void)
 	tok = qwen_tokenizer_load(dir, &e);
 	lexicon = qwen_lexicon_new(tok);
 	json = qwen_grammar_json();
+	/* The processor's model has an Engram, which needs to know the text. */
+	how.config.engram = (struct qwen_engram){ 61, 1 };
+	ok(qwen_synthetic_write(dir, &how, &e), "and has a table: %s", e.msg);
 	test_backend(dir, &load, threads, 1, slow ? 10000 : 300);
+	how.config.engram.rows = 0;
+	ok(qwen_synthetic_write(dir, &how, &e), "and none: %s", e.msg);
 	load.backend = &qwen_gpu;
 	load.device = "soft";
 	test_backend(dir, &load, threads, 1, slow ? 2000 : 60);

@@ -65,6 +65,30 @@ static uint32_t size_of(uint64_t n)
 	return n > 1 << 24 ? 0 : (uint32_t)n;
 }
 
+/* --engram ROWS[:LAYER] */
+static bool parse_engram(const char *text, uint32_t layers,
+			 struct qwen_engram *out, struct err *e)
+{
+	unsigned long long rows = 0, layer = 1;
+	char *end = NULL;
+
+	*out = (struct qwen_engram){ 0 };
+	if (!text)
+		return true;
+	rows = strtoull(text, &end, 10);
+	if (*end == ':')
+		layer = strtoull(end + 1, &end, 10);
+	if (*end || !rows || rows > QWEN_ENGRAM_ROWS || !layer ||
+	    layer >= layers)
+		return err_set(e, ERR_USAGE,
+			       "--engram %s of %u layers: wanted 1 to %d rows, "
+			       "and behind a colon a layer from 1 to %u",
+			       text, layers, QWEN_ENGRAM_ROWS, layers - 1);
+	out->rows = (uint32_t)rows;
+	out->layer = (uint32_t)layer;
+	return true;
+}
+
 static bool config_new(struct qwen_school *s, struct err *e)
 {
 	const struct qwen_cmd *c = s->c;
@@ -109,11 +133,15 @@ static bool config_new(struct qwen_school *s, struct err *e)
 			       "an even --head-dim up to 1024, and up to 1024 "
 			       "layers",
 			       m->heads, m->head_dim, m->kv_heads, m->layers);
-	return true;
+	return parse_engram(c->engram, m->layers, &s->config.engram, e);
 }
 
 bool qwen_school_config(struct qwen_school *s, struct err *e)
 {
+	if (s->c->model && s->c->engram)
+		return err_set(e, ERR_USAGE,
+			       "--engram with --model: the tables are a new "
+			       "model's, and that of a folder has its own");
 	if (!(s->c->model ? qwen_config_load(&s->config, s->c->model, e) :
 			    config_new(s, e)))
 		return false;
@@ -303,6 +331,9 @@ static void describe_run(struct qwen_school *s)
 		   s->how.masters);
 	buf_printf(&s->about, "lora %u\nlora-targets %u\n", s->how.rank,
 		   s->how.rank ? s->how.targets : 0);
+	if (m->engram.rows)
+		buf_printf(&s->about, "engram %u:%u\n", m->engram.rows,
+			   m->engram.layer);
 	if (s->c->backend && strcmp(s->c->backend, "cpu") != 0)
 		buf_printf(&s->about, "backend %s\n", s->c->backend);
 	if (s->c->devices > 1)

@@ -380,6 +380,16 @@ static bool put_attention_back(struct train_gpu *s, const struct train_op *op,
 
 /* ---- the table ---- */
 
+static bool refuse_engram(struct train_gpu *s, const struct train_op *op,
+			  struct err *e)
+{
+	(void)s;
+	(void)op;
+	return err_set(e, ERR_UNSUPPORTED,
+		       "a table of runs of words (--engram); wanted --backend "
+		       "cpu, which has it");
+}
+
 bool train_put_operation(struct train_gpu *s, const struct train_op *op,
 			 struct err *e)
 {
@@ -388,6 +398,8 @@ bool train_put_operation(struct train_gpu *s, const struct train_op *op,
 					      struct err *e) = {
 		[TRAIN_EMBED] = put_embed,
 		[TRAIN_EMBED_BACK] = put_embed_back,
+		[TRAIN_ENGRAM] = refuse_engram,
+		[TRAIN_ENGRAM_BACK] = refuse_engram,
 		[TRAIN_NORM] = put_norm,
 		[TRAIN_NORM_BACK] = put_norm_back,
 		[TRAIN_TURN] = put_turn,
