@@ -329,6 +329,26 @@ const char *paint_word(const char *word);
 #define PAINT_DIM "\033[2m"
 #define PAINT_OFF "\033[0m"
 
+/* -------------------------------------------------------- terminal.c ---- */
+
+/* Columns of the terminal that `out` is; 0: it is none. */
+size_t terminal_width(FILE *out);
+/* Columns that UTF-8 takes, one for each character. */
+size_t text_width(const char *s);
+/*
+ * Bytes of `s` that a line of `width` columns has room for: to the end of its
+ * line, or to the blank before the word that is too much.  A word that is wider
+ * than all that is one line.
+ */
+size_t fold_length(const char *s, size_t width);
+/*
+ * `text` with each of its lines folded so; what is folded begins `hang` columns
+ * behind where its line did.  Width 0 leaves lines as they are.
+ */
+void fold_text(struct buf *out, const char *text, size_t width, size_t hang);
+/* Likewise, to `out`: only where that is a terminal lines are folded. */
+void fold_printf(FILE *out, size_t hang, const char *fmt, ...) T0_PRINTF(3, 4);
+
 /* ----------------------------------------------------------- table.c ---- */
 
 /*
@@ -357,9 +377,9 @@ void table_row(struct table *t);
 void table_cell(struct table *t, int col, const char *fmt, ...) T0_PRINTF(3, 4);
 /*
  * Text fits the terminal when `out` is one: columns without a value are left
- * out, then those that have one value, which stands above the table; then
- * prose is cut with "...", and what is too wide even so continues below, with
- * the first column again.  Neither that nor a single word is ever cut.  JSON
+ * out, then those that have one value, which stands above the table, and one
+ * row becomes a list; then prose is folded, and what is too wide even so
+ * continues below, with what names the rows again.  Nothing is cut.  JSON
  * is an array of objects, malformed UTF-8 in it becomes U+FFFD; CSV is RFC
  * 4180, with an empty field for NULL and "" for an empty string; markdown is
  * a table of GitHub's.

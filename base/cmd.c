@@ -514,6 +514,6 @@ void cmd_remark(const struct cmd *c, const char *fmt, ...)
 		mem_ran_out(strlen(fmt), MEM_HERE);
 	va_end(ap);
 	err_make_visible(text);
-	fprintf(stderr, "%s: %s\n", c->tool->name, text);
+	fold_printf(stderr, 2, "%s: %s\n", c->tool->name, text);
 	free(text);
 }

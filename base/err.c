@@ -99,10 +99,10 @@ int err_report(const char *tool, const struct err *e)
 	fflush(stdout);
 	err_make_visible(shown.msg);
 	if (getenv("T0_DEBUG") && e->file)
-		fprintf(stderr, "%s: %s [%s:%d]\n", tool, shown.msg, e->file,
-			e->line);
+		fold_printf(stderr, 2, "%s: %s [%s:%d]\n", tool, shown.msg,
+			    e->file, e->line);
 	else
-		fprintf(stderr, "%s: %s\n", tool, shown.msg);
+		fold_printf(stderr, 2, "%s: %s\n", tool, shown.msg);
 	return err_exit_code(e);
 }
 

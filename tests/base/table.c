@@ -284,13 +284,34 @@ static void test_terminal(void)
 	table_cell(&t, 0, "s_nop");
 	table_cell(&t, 1, "12");
 	table_cell(&t, 2, "waits for a number of cycles");
-	on_terminal(&t, 80, "name    n  what it is\r\n"
-			    "s_nop  12  waits for a number of cycles\r\n");
-	on_terminal(&t, 30, "name    n  what it is\r\n"
-			    "s_nop  12  waits for a numb...\r\n");
-	/* What names something is never cut, even if the line is too long. */
-	on_terminal(&t, 9, "name    n\r\ns_nop  12\r\n\r\n"
-			   "name   what it is\r\ns_nop  waits for...\r\n");
+	on_terminal(&t, 80,
+		    "name    n  what it is\r\n"
+		    "s_nop  12  waits for a number of cycles\r\n");
+	/* One row that a line has no room for becomes a list. */
+	on_terminal(&t, 30,
+		    "name        s_nop\r\n"
+		    "n           12\r\n"
+		    "what it is  waits for a number\r\n"
+		    "            of cycles\r\n");
+	table_row(&t);
+	table_cell(&t, 0, "s_endpgm");
+	table_cell(&t, 1, "48");
+	table_cell(&t, 2, "end");
+	/* Prose is folded, nothing is cut. */
+	on_terminal(&t, 36,
+		    "name       n  what it is\r\n"
+		    "s_nop     12  waits for a number of\r\n"
+		    "              cycles\r\n"
+		    "s_endpgm  48  end\r\n");
+	/* What is too wide even so continues below, with the names again. */
+	on_terminal(&t, 15,
+		    "name       n\r\n"
+		    "s_nop     12\r\n"
+		    "s_endpgm  48\r\n\r\n"
+		    "name      what it is\r\n"
+		    "s_nop     waits for a\r\n"
+		    "          number of cycles\r\n"
+		    "s_endpgm  end\r\n");
 	table_fini(&t);
 }
 
@@ -321,6 +342,66 @@ static void test_narrow_terminal(void)
 		   "bf16_nn_512  simulated  n/a  64x32x64_w4x1_b2_p1\n",
 		   "what is no terminal gets everything");
 	table_fini(&t);
+}
+
+/*
+ * Below, rows have as many names as tell them apart, and those without a value
+ * are left out.
+ */
+static void test_continued(void)
+{
+	struct table t;
+	static const char *const rows[][4] = {
+		{ "v_add_f32", "1", "five cycles each", NULL },
+		{ "v_add_f32", "8", NULL, "2.5" },
+		{ "v_rcp_f32", "1", NULL, "10" },
+	};
+
+	table_init(&t, "instruction,#waves,what is known of it,#cycles");
+	for (size_t r = 0; r < ARRAY_SIZE(rows); r++) {
+		table_row(&t);
+		for (int i = 0; i < 4; i++)
+			if (rows[r][i])
+				table_cell(&t, i, "%s", rows[r][i]);
+	}
+	on_terminal(&t, 43,
+		    "instruction  waves  what is known of it\r\n"
+		    "v_add_f32        1  five cycles each\r\n"
+		    "v_add_f32        8  n/a\r\n"
+		    "v_rcp_f32        1  n/a\r\n\r\n"
+		    "instruction  waves  cycles\r\n"
+		    "v_add_f32        8     2.5\r\n"
+		    "v_rcp_f32        1      10\r\n");
+	table_fini(&t);
+}
+
+/* Messages are folded on a terminal, each line behind its own indentation. */
+static void test_folding(void)
+{
+	static const struct {
+		const char *text;
+		size_t width, hang;
+		const char *wanted;
+	} rows[] = {
+		{ "one two three", 7, 2, "one two\n  three" },
+		{ "one two three", 0, 2, "one two three" },
+		{ "a\n  bb cc dd\n", 7, 2, "a\n  bb cc\n    dd\n" },
+		{ "unbreakable it is", 5, 0, "unbreakable\nit is" },
+		{ "\xc2\xb5s \xc2\xb5s \xc2\xb5s", 5, 0,
+		  "\xc2\xb5s \xc2\xb5s\n\xc2\xb5s" },
+		{ "", 5, 2, "" },
+		{ "\tone two three", 16, 2, "\tone two\n          three" },
+		{ "ends on a blank ", 15, 2, "ends on a blank" },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct buf out = { 0 };
+
+		fold_text(&out, rows[i].text, rows[i].width, rows[i].hang);
+		is_str(out.data ? out.data : "", rows[i].wanted,
+		       "\"%s\" in %zu", rows[i].text, rows[i].width);
+		buf_fini(&out);
+	}
 }
 
 static void test_units(void)
@@ -422,6 +503,8 @@ int main(void)
 	test_many();
 	test_terminal();
 	test_narrow_terminal();
+	test_continued();
+	test_folding();
 	test_units();
 	test_colours();
 	test_full_disk();
