@@ -124,11 +124,16 @@ static bool do_issue(struct sim *s, struct wave *w)
 static bool try_wave(struct sim *s, struct wave *w, unsigned *taken)
 {
 	enum sim_stall why;
+	bool ok = true;
 
-	if (!w->have_pc && !next_instruction(s, w))
+	do {
+		if (!w->have_pc && !next_instruction(s, w))
+			return false;
+		if (w->ended)
+			return true;
+	} while (sim_spill_left_out(s, w) && (ok = sim_spill_pass(s, w)));
+	if (!ok)
 		return false;
-	if (w->ended)
-		return true;
 	uint64_t t = sim_earliest(s, w, &why);
 	unsigned kind = 1u << w->info->kind;
 	if (t > s->now) {
@@ -273,6 +278,7 @@ static bool begin_run(struct sim *s)
 	for (int i = 0; i < SIM_WAVES_MAX; i++)
 		s->storage[i].id = -1;
 	sim_memory_init(s);
+	sim_spill_init(s);
 	sim_steady_init(s);
 	return sim_launch(s);
 }
@@ -365,6 +371,7 @@ bool sim_run(struct sim_source *src, const struct sim_config *c,
 	else
 		sim_fini(r);
 	sim_memory_fini(&s);
+	sim_spill_fini(&s);
 	free(s.group);
 	free(s.info);
 	free(s.count);

@@ -280,14 +280,6 @@ static void issue_by_kind(struct sim *s, struct wave *w,
 	}
 }
 
-static bool is_left_out(const struct sim *s, const struct info *i,
-			const struct sim_step *st)
-{
-	return s->c->without & SIM_NO_SPILLS && i->kind == KIND_VMEM &&
-	       (i->in.fmt == ISA_FMT_SCRATCH ||
-		(st->n_accesses && (st->kind & TRACE_SPACE) == TRACE_SCRATCH));
-}
-
 bool sim_issue(struct sim *s, struct wave *w)
 {
 	struct sim_step st = { 0 };
@@ -298,10 +290,7 @@ bool sim_issue(struct sim *s, struct wave *w)
 	if (!s->src->step(s->src, w->id, s->now, &st, s->e))
 		return err_wrap(s->e, "wave %d at 0x%llx", w->id,
 				(unsigned long long)w->pc);
-	if (is_left_out(s, i, &st)) /* the next one may issue in its place */
-		s->ready[w->place] = s->now;
-	else
-		issue_by_kind(s, w, &st);
+	issue_by_kind(s, w, &st);
 	if (sim_waits_for_data(s) &&
 	    (i->kind == KIND_VALU || i->kind == KIND_SALU))
 		sim_data_put(w, 0);

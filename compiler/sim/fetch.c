@@ -51,7 +51,8 @@ static void enter_line(struct sim *s, struct wave *w, uint64_t line)
 uint64_t sim_fetch(struct sim *s, struct wave *w)
 {
 	uint64_t bytes = sim_cycles(s, COST_IC_WINDOW);
-	uint64_t last = w->pc + w->info->in.size_bytes - 1;
+	uint64_t last = sim_spill_pc(s, w->pc) +
+			w->info->in.size_bytes - 1;
 	uint64_t line = last / line_bytes(s);
 
 	if (s->c->warm_code || (w->fetch_line == line + 1 && w->fetch_next))
@@ -69,7 +70,7 @@ uint64_t sim_fetch(struct sim *s, struct wave *w)
 void sim_fetched(struct sim *s, uint64_t pc)
 {
 	uint64_t n = sim_cycles(s, COST_IC_WINDOW) / line_bytes(s);
-	uint64_t line = pc / line_bytes(s);
+	uint64_t line = sim_spill_pc(s, pc) / line_bytes(s);
 
 	for (uint64_t i = line - line % n; i < line - line % n + n; i++)
 		request_line(s, i, s->now);

@@ -89,6 +89,7 @@ struct pending {
 struct wave {
 	int id, group, simd, cu;
 	bool have_pc, at_barrier, ended;
+	bool spilled;	   /* spill.c: it passed one, and no wait since */
 	uint8_t priority;  /* s_setprio: 3 goes before 0, then age */
 	uint32_t busy;	   /* cycles of its pipe that the last issue took */
 	uint64_t start, end;
@@ -192,6 +193,7 @@ struct sim {
 	struct info *info; /* [code dwords] */
 	size_t info_from, info_end; /* those looked at lie in between */
 	struct line_count *count; /* [r->n_lines] */
+	uint32_t *gone; /* [code dwords] bytes before that go to scratch, or NULL */
 	struct simd simd[SIM_SIMDS];
 	struct cu cu[2];
 	struct group *group;
@@ -275,6 +277,21 @@ void sim_data_put(struct wave *w, uint64_t at);
  * is, if no other wave is in the way; *why is the reason to wait for it.
  */
 uint64_t sim_earliest(struct sim *s, struct wave *w, enum sim_stall *why);
+/* Is this a wait for memory that is over at once? */
+bool sim_waits_for_nothing(const struct sim *s, const struct wave *w);
+
+/* ----------------------------------------------------------- spill.c ---- */
+
+void sim_spill_init(struct sim *s);
+void sim_spill_fini(struct sim *s);
+/* Is `w->info` not in the code of a run without spills?  Then pass it. */
+bool sim_spill_left_out(const struct sim *s, const struct wave *w);
+bool sim_spill_pass(struct sim *s, struct wave *w);
+/* Where what lies at pc would lie. */
+static inline uint64_t sim_spill_pc(const struct sim *s, uint64_t pc)
+{
+	return s->gone ? pc - s->gone[(pc - s->src->code_va) / 4] : pc;
+}
 
 /* ------------------------------------------------------------ exec.c ---- */
 

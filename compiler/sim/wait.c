@@ -140,6 +140,27 @@ static bool is_passed_over(const struct sim *s, const struct wave *w)
 		w->info->in.op == ISA_s_waitcnt_lgkmcnt);
 }
 
+bool sim_waits_for_nothing(const struct sim *s, const struct wave *w)
+{
+	const uint32_t imm = w->info->in.f[ISA_F_SIMM16];
+	struct bound b = { s->now, SIM_ISSUE };
+
+	switch (w->info->in.op) {
+	case ISA_s_waitcnt:
+		wait_counts(&b, w, imm);
+		break;
+	case ISA_s_waitcnt_vmcnt:
+		wait_for_count(&b, &w->vm, (int)(imm & 63));
+		break;
+	case ISA_s_waitcnt_vscnt:
+		wait_for_count(&b, &w->vs, (int)(imm & 63));
+		break;
+	default:
+		return false;
+	}
+	return b.t == s->now;
+}
+
 static void wait_special(struct bound *b, const struct sim *s,
 			 const struct wave *w)
 {
