@@ -242,6 +242,14 @@ uint64_t time_wall_ns(void);
  */
 int cpu_level(const char *variable);
 
+/* ---------------------------------------------------------- memory.c ---- */
+
+/*
+ * What memory a process may have: the machine's, or what its control group is
+ * allowed.
+ */
+uint64_t memory_limit_bytes(void);
+
 /* ---------------------------------------------------------- random.c ---- */
 
 /* splitmix64: the next of 2^64 values; the same seed, the same sequence. */
@@ -406,6 +414,9 @@ void progress_step(struct progress *p, uint64_t n);
 void progress_fini(struct progress *p); /* clears the line */
 /* A warning on stderr that does not tear the bar: "tool: warning: ...". */
 void progress_warn(struct progress *p, const char *tool, const char *fmt, ...)
+	T0_PRINTF(3, 4);
+/* The same of what is as it should be: "tool: ...". */
+void progress_remark(struct progress *p, const char *tool, const char *fmt, ...)
 	T0_PRINTF(3, 4);
 
 #endif

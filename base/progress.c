@@ -67,16 +67,31 @@ void progress_fini(struct progress *p)
 	p->on = false;
 }
 
+static void say_line(struct progress *p, const char *tool, const char *kind,
+		     const char *fmt, va_list ap)
+{
+	clear_line(p);
+	fprintf(stderr, "%s: %s", tool, kind);
+	vfprintf(stderr, fmt, ap);
+	fputc('\n', stderr);
+	if (p->on)
+		draw_bar(p, time_mono_ns());
+}
+
 void progress_warn(struct progress *p, const char *tool, const char *fmt, ...)
 {
 	va_list ap;
 
-	clear_line(p);
-	fprintf(stderr, "%s: warning: ", tool);
 	va_start(ap, fmt);
-	vfprintf(stderr, fmt, ap);
+	say_line(p, tool, "warning: ", fmt, ap);
 	va_end(ap);
-	fputc('\n', stderr);
-	if (p->on)
-		draw_bar(p, time_mono_ns());
+}
+
+void progress_remark(struct progress *p, const char *tool, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	say_line(p, tool, "", fmt, ap);
+	va_end(ap);
 }

@@ -17,6 +17,11 @@ static void warn_loading(void *bar, const char *text)
 	progress_warn(bar, "t0-qwen3", "%s", text);
 }
 
+static void remark_loading(void *bar, const char *text)
+{
+	progress_remark(bar, "t0-qwen3", "%s", text);
+}
+
 /* Bytes are for integer weights: others would stay as they are, unsaid. */
 static bool activations_check(const struct qwen_model *m, struct err *e)
 {
@@ -84,7 +89,9 @@ bool qwen_session_open(struct qwen_session *s, const struct qwen_cmd *c,
 	if (!how.backend ||
 	    (c->activations &&
 	     !qwen_activations_parse(c->activations, &how.activations, e)) ||
-	    (c->weights && !qwen_weights_parse(c->weights, &how.weights, e)))
+	    (c->weights && !qwen_weights_parse(c->weights, &how.weights, e)) ||
+	    (c->checksum &&
+	     !qwen_checksum_parse(c->checksum, &how.checksum, e)))
 		return false;
 	s->threads = threads_new((unsigned)c->threads, e);
 	if (!s->threads)
@@ -92,6 +99,8 @@ bool qwen_session_open(struct qwen_session *s, const struct qwen_cmd *c,
 	progress_init(&s->bar, "loading layers", 0, c->cmd.quiet);
 	how.progress = &s->bar;
 	how.warn = c->cmd.quiet ? NULL : warn_loading;
+	how.remark = c->cmd.quiet ? NULL : remark_loading;
+	how.mapped = c->mapped && !c->copy;
 	how.ctx = &s->bar;
 	s->loaded = qwen_model_load(&s->model, c->model, &how, s->threads, e);
 	progress_fini(&s->bar);

@@ -18,6 +18,8 @@ struct qwen_cmd {
 	const char *activations;     /* NULL: auto */
 	uint64_t threads, context, chunk, devices;
 	bool copy;
+	bool mapped; /* weights are not computed with */
+	const char *checksum;
 	/* the text */
 	const char *prompt, *prompt_file, *system, *messages, *tools, *ids;
 	bool chat, no_think, plain;

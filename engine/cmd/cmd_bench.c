@@ -329,6 +329,7 @@ bool qwen_cmd_bench(struct cmd *r, struct err *e)
 
 	if (!qwen_session_open(&b.s, c, QWEN_WORDS_IF_THERE, e))
 		return false;
+	qwen_settling_wait(b.s.model.settling);
 	table_init(&b.t, "phase,#tokens,#batch,#tokens_per_s,#first_token_s,"
 			 "#percent_of_limit,#samples,limit,#depth,activations,"
 			 "#percent_lo,#percent_hi,#gain,#tau,#acceptance");

@@ -74,6 +74,7 @@ bool qwen_cmd_info(struct cmd *r, struct err *e)
 	struct qwen_session s;
 	struct table t;
 
+	c->mapped = true;
 	if ((c->cache && !qwen_kinds_parse(c->cache, &kinds, e)) ||
 	    !qwen_session_open(&s, c, QWEN_WORDS_IF_THERE, e))
 		return false;

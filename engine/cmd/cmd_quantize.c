@@ -121,6 +121,7 @@ static bool decode_rates(const struct qwen_cmd *c,
 	bool ok = true;
 
 	for (int k = 0; ok && k < 2; k++) {
+		qwen_settling_wait(s[k]->model.settling);
 		ok = qwen_cmd_state(c, s[k], 1, positions, &d[k].st, e);
 		for (uint32_t i = 0; ok && i < WARM && i < positions; i++)
 			ok = decode_one(&d[k], e);

@@ -149,7 +149,11 @@ static const struct cli_opt options[] = {
 	  "gpu: devices that share the model, or train's batches, 1 to 8" },
 	CLI_OF(RUNS " info train " SEARCHES),
 	{ "copy", 0, CLI_FLAG, &c.copy, NULL,
-	  "copy weights into large pages instead of mapping them" },
+	  "read weights into large pages at once; else that is done meanwhile, "
+	  "where memory is twice as large" },
+	CLI_OF(OPENS " info"),
+	{ "checksum", 0, CLI_STR, &c.checksum, "HOW",
+	  "of the weights: store it beside them, or verify them first" },
 	CLI_OF(OPENS " info convert train"),
 	{ "threads", 't', CLI_U64, &c.threads, "N",
 	  "default: one for each processor" },

@@ -1,11 +1,14 @@
 /*
  * engine/files - what a model's folder holds, as it lies on disk: the manual.
  *
- * config.c reads what a Qwen3 model is, safetensors.c maps its weights; gguf.c
- * reads files that hold both.
+ * config.c reads what a Qwen3 model is, safetensors.c finds its weights; gguf.c
+ * reads files that hold both.  maps.c has them in memory, checksum.c tells
+ * whether they are what they were.
  */
 #ifndef T0_ENGINE_FILES_H
 #define T0_ENGINE_FILES_H
+
+#include <signal.h>
 
 #include "base/base.h"
 
@@ -165,8 +168,10 @@ struct qwen_tensors {
 	size_t n_tensors;
 	struct qwen_map {
 		const char *path;
-		void *base;
+		int fd;
+		void *base; /* where a large page begins */
 		size_t size_bytes;
+		size_t room_bytes; /* of addresses: whole large pages */
 	} *map;
 	size_t n_maps, cap_maps;
 	uint64_t total_bytes; /* of all tensors */
@@ -200,6 +205,69 @@ const struct qwen_tensor *qwen_tensor_require(const struct qwen_tensors *t,
 					      const char *name, uint32_t n_dims,
 					      const uint64_t *shape,
 					      struct err *e);
+
+/* ------------------------------------------------------------ maps.c ---- */
+
+/*
+ * Mapped files in large pages.  With small ones a decoded token waits for
+ * translations of addresses.  Where the file system has none, the bytes are
+ * read into memory that has, which takes the place of the mapping: nothing else
+ * changes, and whoever reads there meanwhile sees the same numbers.
+ */
+#define QWEN_LARGE_PAGE ((size_t)2 << 20)
+
+/* How the bytes of all of t's files may lie in memory. */
+enum qwen_paging {
+	QWEN_PAGES_FEW,	   /* less than two large pages: it does not matter */
+	QWEN_PAGES_FILES,  /* large ones of the file system */
+	QWEN_PAGES_MEMORY, /* large ones of memory, a copy */
+	QWEN_PAGES_SMALL,  /* small ones: memory is less than twice as much */
+};
+/* `memory_bytes` of the machine. */
+enum qwen_paging qwen_pages_choose(const struct qwen_tensors *t,
+				  uint64_t memory_bytes);
+
+struct threads;
+struct progress;
+/*
+ * Reads all files into large pages of memory, by all threads at once.  ERR_IO:
+ * a file cannot be read; ERR_NOMEM; ERR_STOPPED: *stop was set (NULL: never).
+ */
+bool qwen_maps_read(const struct qwen_tensors *t, struct threads *threads,
+		    struct progress *progress, const volatile sig_atomic_t *stop,
+		    struct err *e);
+/*
+ * The same, or large pages of the file system, by a thread of its own; it keeps
+ * what is mapped where something fails.  NULL: there is no such thread.
+ */
+struct qwen_settling *qwen_maps_settle(const struct qwen_tensors *t,
+				       enum qwen_paging how);
+void qwen_settling_wait(struct qwen_settling *s); /* NULL: at once */
+/* Before the tensors are closed: it ends, finished or not. */
+void qwen_settling_end(struct qwen_settling *s);
+
+/* -------------------------------------------------------- checksum.c ---- */
+
+/*
+ * What a model's weights are, in a file beside them: a line "HASH  NAME" for
+ * each file, XXH3 of 128 bits, as `xxh128sum` writes and checks it.
+ */
+enum qwen_checksum {
+	QWEN_CHECKSUM_NONE,
+	QWEN_CHECKSUM_STORE,
+	QWEN_CHECKSUM_VERIFY,
+};
+bool qwen_checksum_parse(const char *name, enum qwen_checksum *c,
+			 struct err *e);
+/* "DIR/weights.xxh128", or "FILE.gguf.xxh128". */
+#define QWEN_CHECKSUM_FILE "weights.xxh128"
+/*
+ * Of the model's open files.  ERR_INPUT: a file is not what was stored, or
+ * nothing was.
+ */
+bool qwen_checksum_do(enum qwen_checksum what, const struct qwen_tensors *t,
+		      const char *model, struct threads *threads,
+		      struct err *e);
 
 /* ----------------------------------------------- safetensors_write.c ---- */
 

@@ -9,11 +9,15 @@
 
 #include "engine/files/files.h"
 
-/* ----------------------------------------------------- safetensors.c ---- */
+/* ----------------------------------------------------------- maps.c ---- */
 
 /* The file, mapped, one more of t's; `path` lives as long as `t`. */
 const struct qwen_map *qwen_file_map(struct qwen_tensors *t, const char *path,
 				     struct err *e);
+void qwen_file_unmap(struct qwen_map *m);
+
+/* ----------------------------------------------------- safetensors.c ---- */
+
 /* x's bytes are at `data`: copied if they are not aligned to their type. */
 void qwen_tensor_place(struct qwen_tensors *t, struct qwen_tensor *x,
 		       const void *data);

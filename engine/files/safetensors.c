@@ -1,16 +1,11 @@
 /*
  * engine/files/safetensors.c - safetensors files, mapped and checked.
  */
-#include <errno.h>
-#include <fcntl.h>
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/vec.h"
 #include "engine/files/files_int.h"
 
 static const struct {
@@ -280,38 +275,6 @@ bool qwen_tensors_parse(struct qwen_tensors *t, const char *path,
 
 /* ---- a folder ---- */
 
-const struct qwen_map *qwen_file_map(struct qwen_tensors *t, const char *path,
-				     struct err *e)
-{
-	/* A pipe, which is refused below, would make it wait for a writer. */
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	struct stat st;
-
-	if (fd < 0) {
-		err_sys(e, errno == EACCES ? ERR_PERM : ERR_IO, errno,
-			"%s: cannot be opened", path);
-		return NULL;
-	}
-	if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode) || st.st_size < 8) {
-		close(fd);
-		err_set(e, ERR_INPUT, "%s: not a file of at least 8 bytes",
-			path);
-		return NULL;
-	}
-	void *base = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd,
-			  0);
-	int why = errno;
-	close(fd);
-	if (base == MAP_FAILED) {
-		err_sys(e, ERR_NOMEM, why, "%s: cannot be mapped", path);
-		return NULL;
-	}
-	VEC_GROW(t->map, t->n_maps, 1, t->cap_maps);
-	t->map[t->n_maps] =
-		(struct qwen_map){ path, base, (size_t)st.st_size };
-	return &t->map[t->n_maps++];
-}
-
 static bool file_open(struct qwen_tensors *t, const char *path, struct err *e)
 {
 	const struct qwen_map *m = qwen_file_map(t, path, e);
@@ -448,7 +411,7 @@ bool qwen_tensors_open_file(struct qwen_tensors *t, const char *path,
 void qwen_tensors_close(struct qwen_tensors *t)
 {
 	for (size_t i = 0; i < t->n_maps; i++)
-		munmap(t->map[i].base, t->map[i].size_bytes);
+		qwen_file_unmap(&t->map[i]);
 	free(t->map);
 	free(t->tensor);
 	arena_fini(&t->mem);

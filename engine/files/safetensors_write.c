@@ -40,17 +40,19 @@ static char *header_text(const struct qwen_tensor *t, size_t n)
 	return text;
 }
 
-/* The header's length, and the header padded to 8 bytes. */
+/* The header's length, and the header, so that data begin in a cache line. */
 static bool header_add(struct qwen_stream *s, const char *text, struct err *e)
 {
-	size_t len = strlen(text), padded = (len + 7) / 8 * 8;
+	size_t len = strlen(text), padded = (8 + len + 63) / 64 * 64 - 8;
 	uint8_t head[8];
+	char blanks[64];
 
+	memset(blanks, ' ', sizeof(blanks));
 	for (int i = 0; i < 8; i++)
 		head[i] = (uint8_t)((uint64_t)padded >> 8 * i);
 	return qwen_stream_add(s, head, 8, e) &&
 	       qwen_stream_add(s, text, len, e) &&
-	       qwen_stream_add(s, "       ", padded - len, e);
+	       qwen_stream_add(s, blanks, padded - len, e);
 }
 
 bool qwen_tensors_write(const char *path, const struct qwen_tensor *t, size_t n,

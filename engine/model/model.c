@@ -7,6 +7,9 @@
 #include "engine/cpu/cpu.h"
 #include "engine/model/model.h"
 
+/* Of less it is not said what pages they lie in. */
+#define TOLD_BYTES 256000000
+
 /* What a backend without blocks gets of them; the first two lose nothing. */
 static enum qwen_weights repacked_type(enum qwen_dtype t)
 {
@@ -85,7 +88,7 @@ static bool matrix_find(struct qwen_model *m, struct qwen_matrix *out,
 	struct qwen_convert convert = {
 		.kernels = m->kernels, .threads = m->threads,
 		.blocks = &m->blocks, .convert = how->convert,
-		.weights = how->weights, .copy = how->copy,
+		.weights = how->weights,
 	};
 	const uint64_t rows = out->rows, cols = out->cols;
 
@@ -243,6 +246,75 @@ static bool unused_check(struct qwen_model *m, struct err *e)
 			     "wants it", x->file, x->name, m->config.layers);
 }
 
+/* ---- large pages ---- */
+
+struct in_files {
+	const struct qwen_tensors *t;
+	uint64_t bytes; /* of matrices that lie in the files */
+};
+
+static bool part_count(void *ctx, const struct qwen_part *p, struct err *e)
+{
+	struct in_files *x = ctx;
+	const char *data = p->matrix ? p->matrix->data : NULL;
+
+	(void)e;
+	for (size_t i = 0; data && i < x->t->n_maps; i++) {
+		const struct qwen_map *map = &x->t->map[i];
+		if (data >= (const char *)map->base &&
+		    data < (const char *)map->base + map->size_bytes)
+			x->bytes += qwen_matrix_bytes(p->matrix);
+	}
+	return true;
+}
+
+/* Are the files most of what is computed with? */
+static bool is_mapped(struct qwen_model *m)
+{
+	struct in_files x = { &m->tensors, 0 };
+
+	qwen_model_each(m, part_count, &x, NULL);
+	return x.bytes > m->tensors.total_bytes / 2;
+}
+
+static void pages_tell(const struct qwen_model *m, const struct qwen_load *how,
+		       enum qwen_paging pages)
+{
+	const double gigabytes = (double)m->tensors.total_bytes * 1e-9;
+	char text[160];
+
+	if (!how->remark || m->tensors.total_bytes < TOLD_BYTES ||
+	    (pages != QWEN_PAGES_MEMORY && pages != QWEN_PAGES_SMALL))
+		return;
+	snprintf(text, sizeof(text), pages == QWEN_PAGES_MEMORY ?
+		 "%.1f GB of weights go into large pages meanwhile (--copy: "
+		 "before the first token)" :
+		 "%.1f GB of weights stay in small pages, as memory is less "
+		 "than twice as much: decoding is a bit slower", gigabytes);
+	how->remark(how->ctx, text);
+}
+
+/* Weights of the files into large pages: now, or meanwhile. */
+static bool weights_settle(struct qwen_model *m, const struct qwen_load *how,
+			   struct err *e)
+{
+	const uint64_t memory = how->memory_bytes ? how->memory_bytes :
+						    memory_limit_bytes();
+
+	if (how->mapped || m->backend != &qwen_cpu || !is_mapped(m))
+		return true;
+	if (how->copy) {
+		if (how->progress)
+			how->progress->what = "reading weights";
+		return qwen_maps_read(&m->tensors, m->threads, how->progress,
+				      how->stop, e);
+	}
+	enum qwen_paging pages = qwen_pages_choose(&m->tensors, memory);
+	m->settling = qwen_maps_settle(&m->tensors, pages);
+	pages_tell(m, how, pages);
+	return true;
+}
+
 bool qwen_model_load(struct qwen_model *m, const char *dir,
 		     const struct qwen_load *how, struct threads *threads,
 		     struct err *e)
@@ -261,7 +333,8 @@ bool qwen_model_load(struct qwen_model *m, const char *dir,
 	m->backend = how->backend ? how->backend : &qwen_cpu;
 	m->activations = how->activations;
 	m->token_bytes = 0;
-	ok = qwen_tensors_open(&m->tensors, dir, e);
+	ok = qwen_tensors_open(&m->tensors, dir, e) &&
+	     qwen_checksum_do(how->checksum, &m->tensors, dir, threads, e);
 	if (ok)
 		repacked_tell(m, how);
 	if (ok && how->progress)
@@ -278,7 +351,8 @@ bool qwen_model_load(struct qwen_model *m, const char *dir,
 	}
 	ok = ok && qwen_engram_each(m, part_load, &x, e) &&
 	     unused_check(m, e) &&
-	     (!m->backend->open || m->backend->open(m, how, e));
+	     (!m->backend->open || m->backend->open(m, how, e)) &&
+	     weights_settle(m, how, e);
 	if (!ok)
 		qwen_model_close(m);
 	return ok;

@@ -24,8 +24,9 @@ const struct qwen_backend *qwen_backend_find(const char *name, struct err *e);
 /* ----------------------------------------------------------- model.c ---- */
 
 /*
- * Weights of the wanted type stay where they are mapped, unless a copy is
- * asked for; others are converted, rounded to nearest even.  Integer types
+ * Weights of the wanted type stay where they are mapped, in large pages as soon
+ * as that can be (engine/files/files.h: maps.c; qwen_settling_wait(m->settling)
+ * waits); others are converted, rounded to nearest even.  Integer types
  * need columns in multiples of QWEN_GROUP.  Tensors that no pass would use are
  * refused.  On failure `m` is empty.
  */

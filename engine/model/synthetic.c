@@ -240,13 +240,15 @@ static bool tensor_write(FILE *f, const struct spec *x, uint64_t seed,
 static bool header_write(FILE *f, json_t *j)
 {
 	char *s = json_dumps(j, JSON_COMPACT);
-	uint64_t n = strlen(s), padded = (n + 7) / 8 * 8;
+	uint64_t n = strlen(s), padded = (8 + n + 63) / 64 * 64 - 8;
 	uint8_t length[8];
+	char blanks[64];
 
+	memset(blanks, ' ', sizeof(blanks));
 	for (int i = 0; i < 8; i++)
 		length[i] = (uint8_t)(padded >> 8 * i);
 	bool ok = fwrite(length, 8, 1, f) == 1 && fwrite(s, 1, n, f) == n &&
-		  fwrite("       ", 1, padded - n, f) == padded - n;
+		  fwrite(blanks, 1, padded - n, f) == padded - n;
 	free(s);
 	json_decref(j);
 	return ok;

@@ -171,6 +171,7 @@ void qwen_model_close(struct qwen_model *m)
 {
 	if (m->device && m->backend->close)
 		m->backend->close(m);
+	qwen_settling_end(m->settling);
 	qwen_blocks_fini(&m->blocks);
 	for (uint32_t l = 0; m->layer && l < m->config.layers; l++)
 		free(m->layer[l].expert);

@@ -84,16 +84,21 @@ struct qwen_model {
 	enum qwen_activations activations; /* asked for */
 	const struct qwen_watch *watch;	   /* or NULL */
 	void *device; /* the backend's own */
+	struct qwen_settling *settling; /* or NULL: weights stay as they are */
 };
 
 struct qwen_load {
 	bool convert; /* false: weights as the files hold them */
 	enum qwen_weights weights;
 	/*
-	 * Weights of the wanted type, too, into memory of large pages: costs
-	 * time to load and memory beside the file's, and decodes faster.
+	 * Weights that are computed with as the files hold them are read into
+	 * memory of large pages before the model is open; else that is done
+	 * meanwhile, where memory is at least twice as large as they are.
 	 */
 	bool copy;
+	bool mapped; /* neither: they stay in the files' pages */
+	uint64_t memory_bytes; /* 0: memory_limit_bytes() */
+	enum qwen_checksum checksum; /* stored or verified before all else */
 	enum qwen_activations activations; /* of the processor */
 	/*
 	 * The output layer is not read, and need not be there: logits mean
@@ -111,6 +116,7 @@ struct qwen_load {
 	 * as long as the model is open.
 	 */
 	void (*warn)(void *ctx, const char *text);
+	void (*remark)(void *ctx, const char *text); /* or NULL */
 	void *ctx;
 	struct kfd_driver *driver; /* gpu: instead of it; the model's then */
 };

@@ -354,42 +354,6 @@ bool qwen_matrix_fit(const struct qwen_convert *how, struct qwen_matrix *out,
 	return run_job(how, &j, name, e);
 }
 
-struct copying {
-	void *to;
-	const void *from;
-	size_t size_bytes;
-};
-
-static void copy_part(void *ctx, struct threads *t, unsigned thread)
-{
-	const struct copying *c = ctx;
-	size_t from, to;
-
-	threads_part(t, thread, c->size_bytes, 4096, &from, &to);
-	memcpy((char *)c->to + from, (const char *)c->from + from, to - from);
-}
-
-static bool copy_matrix(const struct qwen_convert *how, struct qwen_matrix *w,
-			const char *name, struct err *e)
-{
-	size_t all = (size_t)qwen_matrix_bytes(w);
-	size_t data = w->rows * row_bytes(w->type, w->cols);
-	struct copying c = { block_alloc(how->blocks, data, e), w->data, data };
-	struct copying s = { NULL, w->scale, all - data };
-
-	if (c.to && w->scale)
-		s.to = block_alloc(how->blocks, s.size_bytes, e);
-	if (!c.to || (w->scale && !s.to))
-		return err_wrap(e, "tensor %s", name);
-	threads_run(how->threads, copy_part, &c);
-	w->data = c.to;
-	if (!w->scale)
-		return true;
-	threads_run(how->threads, copy_part, &s);
-	w->scale = s.to;
-	return true;
-}
-
 bool qwen_matrix_make(struct qwen_matrix *out, const struct qwen_tensor *t,
 		      const struct qwen_tensor *scale,
 		      const struct qwen_convert *how, struct err *e)
@@ -410,7 +374,7 @@ bool qwen_matrix_make(struct qwen_matrix *out, const struct qwen_tensor *t,
 		from.cols *= 2;
 	*out = from;
 	if (!how->convert || how->weights == from.type)
-		return !how->copy || copy_matrix(how, out, t->name, e);
+		return true;
 	out->type = how->weights;
 	return qwen_matrix_convert(how, out, &from, t->name, e);
 }

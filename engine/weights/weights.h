@@ -201,7 +201,6 @@ struct qwen_convert {
 	struct qwen_blocks *blocks; /* own what is converted or copied */
 	bool convert;		    /* false: the types that the files hold */
 	enum qwen_weights weights;  /* the wanted one */
-	bool copy;		    /* tensors that have it already, too */
 };
 /*
  * One tensor [rows][cols] as a matrix of the wanted type.  `scale` is the

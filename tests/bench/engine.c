@@ -1,13 +1,14 @@
 /*
  * How fast the engine runs a model of the 0.6B shape: decoding as a share of
- * the memory bandwidth, a prompt of 512 as a share of what the best unit for the
- * weights' type does with the same threads, both measured in turn with what is compared with
- * them.
+ * the memory bandwidth, a prompt of 512 as a share of what the best unit for
+ *the weights' type does with the same threads, both measured in turn with what
+ *is compared with them.
  *
- *	tests/bench/engine [MODEL [WEIGHTS [THREADS [decode|prefill]]]]
+ *	tests/bench/engine [MODEL [WEIGHTS [THREADS [decode|prefill|loading]]]]
  *
  * Without MODEL one is made, 1.2 GB in TMPDIR or /tmp, and removed afterwards.
- * Weights are copied into large pages; T0_BENCH_MAPPED=1 leaves them mapped.
+ * Loading is decoding with weights as the file has them, as they lie without an
+ * option by turns with --copy.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +23,7 @@
 enum { ROUNDS = 6, DECODE = 8, PREFILL = 512, READS = 4 };
 
 struct series {
-	unsigned n; /* rounds */
+	unsigned n;	      /* rounds */
 	double ours[ROUNDS];  /* tokens per second */
 	double limit[ROUNDS]; /* in the unit of the limit */
 	double work[ROUNDS];  /* that a token takes of it */
@@ -112,8 +113,8 @@ static void report_line(struct bench_engine *b, const char *what,
 	       res_median(rate, s->n).value * 1e-9, most * 1e-9, shown);
 	struct res_interval p = res_median(share, s->n);
 	printf("%5.1f %% [%.1f %.1f]\n",
-	       100 * bench_ratio(r, limit, RES_HIGHER, share, s->n),
-	       100 * p.lo, 100 * p.hi);
+	       100 * bench_ratio(r, limit, RES_HIGHER, share, s->n), 100 * p.lo,
+	       100 * p.hi);
 	fflush(stdout);
 }
 
@@ -150,8 +151,7 @@ static void bench_prefill(struct bench_engine *b, const struct qwen_model *m,
 		if (r < 0)
 			continue;
 		for (int i = 0; i < READS; i++)
-			v[i] = qwen_roofline_product(
-				peak, m->layer[0].q.type);
+			v[i] = qwen_roofline_product(peak, m->layer[0].q.type);
 		p.ours[r] = PREFILL / seconds;
 		p.limit[r] = res_median(v, READS).value;
 		p.work[r] = qwen_config_flop(&m->config, PREFILL) / PREFILL;
@@ -164,12 +164,13 @@ static void bench_prefill(struct bench_engine *b, const struct qwen_model *m,
 static void bench(struct bench_engine *b, const struct qwen_model *m,
 		  const char *phase)
 {
-	struct qwen_shape shape = { .sequences = 1, .positions = PREFILL,
+	struct qwen_shape shape = { .sequences = 1,
+				    .positions = PREFILL,
 				    .max_tokens = PREFILL };
 	struct err e = { 0 };
 	struct qwen_state *s = qwen_state_new(m, &shape, &e);
-	struct qwen_roofline *peak = qwen_roofline_new(m->threads, m->kernels,
-						       m->token_bytes, &e);
+	struct qwen_roofline *peak =
+		qwen_roofline_new(m->threads, m->kernels, m->token_bytes, &e);
 
 	if (!s || !peak)
 		BUG("%s", e.msg);
@@ -181,20 +182,87 @@ static void bench(struct bench_engine *b, const struct qwen_model *m,
 	qwen_state_free(s);
 }
 
+/* ---- loading ---- */
+
+enum way { PLAIN, COPIED, STILL, WAYS };
+
+enum { TOKENS = 16 * ROUNDS };
+
+/* Tokens per second, of one. */
+static double decode_way(struct qwen_state *s)
+{
+	struct qwen_token t = { .id = 1, .best = true };
+
+	qwen_state_truncate(s, 0, 0);
+	return 1 / decode_one(s, &t);
+}
+
+/* The same weights in ways that they may lie, a token of each by turns. */
+static void bench_loading(struct bench_engine *b, const char *dir,
+			  struct threads *threads)
+{
+	static const char *const name[WAYS] = { "default", "--copy", "mapped" };
+	const struct qwen_shape shape = { .sequences = 1,
+					  .positions = PREFILL,
+					  .max_tokens = 1 };
+	struct qwen_state *s[WAYS];
+	struct qwen_model m[WAYS];
+	double rate[WAYS][TOKENS], ratio[TOKENS];
+	const unsigned n = TOKENS / ROUNDS * b->rounds;
+	struct err e = { 0 };
+	char params[96];
+
+	for (int w = 0; w < WAYS; w++) {
+		const struct qwen_load how = { .copy = w == COPIED,
+					       .mapped = w == STILL };
+		if (!qwen_model_load(&m[w], dir, &how, threads, &e) ||
+		    !(s[w] = qwen_state_new(&m[w], &shape, &e)))
+			BUG("%s", e.msg);
+		qwen_settling_wait(m[w].settling);
+		decode_way(s[w]);
+	}
+	for (unsigned r = 0; r < n; r++)
+		for (int w = 0; w < WAYS; w++)
+			rate[w][r] = decode_way(s[w]);
+	for (int w = 0; w < WAYS; w++) {
+		res_params(params, sizeof(params), "weights:s threads:u way:s",
+			   qwen_weights_name(m[w].layer[0].q.type), b->threads,
+			   name[w]);
+		bench_case(&b->rows, "loading", params);
+		for (unsigned r = 0; r < n; r++)
+			ratio[r] = rate[w][r] / rate[COPIED][r];
+		struct res_interval p = res_median(ratio, n);
+		printf("%-5s %u thread%s %-8s %8.2f tok/s, %.3f of --copy [%.3f %.3f]\n",
+		       qwen_weights_name(m[w].layer[0].q.type), b->threads,
+		       b->threads > 1 ? "s" : " ", name[w],
+		       bench_rate(&b->rows, "token/s", rate[w], n),
+		       bench_ratio(&b->rows, "--copy", RES_HIGHER, ratio, n),
+		       p.lo, p.hi);
+		qwen_state_free(s[w]);
+		qwen_model_close(&m[w]);
+	}
+	fflush(stdout);
+}
+
 static void load_and_bench(struct bench_engine *b, const char *dir,
 			   const char *phase)
 {
-	struct qwen_load how = { .convert = true,
-				 .copy = !getenv("T0_BENCH_MAPPED") };
+	struct qwen_load how = { .convert = true };
 	struct err e = { 0 };
 	struct threads *t = threads_new(b->threads, &e);
 	struct qwen_model m;
 
-	if (!t || !qwen_weights_parse(b->weights, &how.weights, &e) ||
-	    !qwen_model_load(&m, dir, &how, t, &e))
+	if (!t || !qwen_weights_parse(b->weights, &how.weights, &e))
 		BUG("%s", e.msg);
-	bench(b, &m, phase);
-	qwen_model_close(&m);
+	if (!phase || strcmp(phase, "loading") != 0) {
+		if (!qwen_model_load(&m, dir, &how, t, &e))
+			BUG("%s", e.msg);
+		qwen_settling_wait(m.settling);
+		bench(b, &m, phase);
+		qwen_model_close(&m);
+	}
+	if (how.weights == QWEN_W_BF16 || (phase && !strcmp(phase, "loading")))
+		bench_loading(b, dir, t);
 	threads_free(t);
 }
 
@@ -203,7 +271,9 @@ static const char *made(char *dir, struct err *e)
 	struct qwen_synthetic how = { .weights = QWEN_W_BF16, .seed = 1 };
 
 	return qwen_shape_find("0.6b", &how.config, e) && mkdtemp(dir) &&
-	       qwen_synthetic_write(dir, &how, e) ? dir : NULL;
+			       qwen_synthetic_write(dir, &how, e) ?
+		       dir :
+		       NULL;
 }
 
 int main(int argc, char **argv)
