@@ -23,7 +23,7 @@ struct options {
 	struct cc_options cc;
 	const char *dump;
 	const char *kernel, *type, *to, *cache, *weights;
-	bool level[4], assembly, stats, verify, wgp, cu, list, wide, paged;
+	bool level[4], assembly, stats, verify, wgp, cu, list, wide, paged, turned;
 	bool pack, cached, explain;
 	bool library;
 	const char *db;
@@ -293,7 +293,7 @@ static bool parse_type(const char *text, enum dsl_type *out, struct err *e)
 		enum dsl_type type;
 	} known[] = { { "f32", DSL_F32 }, { "f16", DSL_F16 },
 		      { "bf16", DSL_BF16 }, { "i8", DSL_I8 },
-		      { "u8", DSL_U8 } };
+		      { "u8", DSL_U8 },	  { "u32", DSL_U32 } };
 
 	for (size_t i = 0; text && i < ARRAY_SIZE(known); i++)
 		if (!strcmp(text, known[i].name)) {
@@ -301,7 +301,7 @@ static bool parse_type(const char *text, enum dsl_type *out, struct err *e)
 			return true;
 		}
 	return !text || err_set(e, ERR_USAGE,
-				"type '%s'; wanted f32, f16, bf16, i8 or u8",
+				"type '%s'; wanted f32, f16, bf16, i8, u8 or u32",
 				text);
 }
 
@@ -372,7 +372,8 @@ static bool compile_kernel(struct options *o, struct err *e)
 				  .ratio = (uint32_t)o->ratio,
 				  .tokens = (uint32_t)o->tokens,
 				  .wide = o->wide,
-				  .paged = o->paged };
+				  .paged = o->paged,
+				  .turned = o->turned };
 	struct ssa_func *f;
 	bool good;
 
@@ -423,7 +424,8 @@ static void list_shapes(struct table *t, const struct kernel_entry *k)
 {
 	static const char *const name[] = { "type",  "to",    "cache", "head",
 					    "ratio", "wide", "weights",
-					    "tokens", "bytes", "paged" };
+					    "tokens", "bytes", "narrow", "paged",
+					    "turned" };
 	struct kernel_shape s;
 	struct buf text = { 0 };
 	uint32_t n = 0;
@@ -569,6 +571,8 @@ static const struct cli_opt options[] = {
 	  "rows of gemv and kv_gather begin at multiples of 16 bytes" },
 	{ "paged", 0, CLI_FLAG, &o.paged, NULL,
 	  "the cache of keys and values has a table of blocks" },
+	{ "turned", 0, CLI_FLAG, &o.turned, NULL,
+	  "heads are multiplied by Hadamard's matrix before they are rounded" },
 	{ "cached", 0, CLI_FLAG, &o.cached, NULL,
 	  "take it prebuilt or from the cache if it is there, else "
 	  "compile it and keep it; and say which" },

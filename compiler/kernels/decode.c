@@ -56,9 +56,8 @@ static struct head_piece piece_of(const struct decode *d)
  * The lane's part of a key or value, as f32; 0 unless `in`.  With i8 its scale
  * stays apart: it is for one score or one weight, not for each element.  So
  * does that bytes become floats without a sign in one instruction, in two with
- * one: x is OFFSET more, which comes off the sums.
+ * one: x is cached_more() more, which comes off the sums.
  */
-#define OFFSET 128.0
 struct part {
 	struct val x, scale;
 };
@@ -109,7 +108,7 @@ static struct part part_load(const struct decode *d, const struct cached *c,
 		x = f8_halves(x);
 	if (!cached_is_scaled(c))
 		return (struct part){ .x = CAST(DSL_F32, x) };
-	return (struct part){ unsigned_bytes(x),
+	return (struct part){ cached_numbers(c, x),
 			      cached_scale(&page, at->base, at->number, &piece,
 					   in) };
 }
@@ -126,7 +125,7 @@ static struct val score_key(const struct decode *d, uint32_t r,
 	struct val sum = MUL(ELEM(d->q[r], 0), ELEM(key->x, 0));
 
 	if (key->scale.k)
-		sum = FMA(d->q_sum[r], -OFFSET, sum);
+		sum = FMA(d->q_sum[r], -cached_more(&d->kc), sum);
 	for (uint32_t j = 1; j < KEY_PART; j++)
 		sum = FMA(ELEM(d->q[r], j), ELEM(key->x, j), sum);
 	sum = apply_scale(key, sum);
@@ -226,7 +225,8 @@ static struct meeting publish_waves(struct decode *d)
 	t.acc = LDS(k, DSL_F32, t.waves * ratio * t.width, "acc");
 	for (uint32_t r = 0; r < ratio; r++) {
 		if (cached_is_scaled(&d->vc))
-			SET(d->acc[r], FMA(d->weight[r], -OFFSET, d->acc[r]));
+			SET(d->acc[r], FMA(d->weight[r], -cached_more(&d->vc),
+					   d->acc[r]));
 		if (d->s->cache == DSL_U8)
 			SET(d->acc[r], MUL(GET(d->acc[r]), F8_UNIT));
 		merge_wave(d, r);

@@ -11,7 +11,7 @@
  *
  * A cache of i8 becomes f16 on its way into LDS, once for all queries of the
  * group: that is three instructions an element there, while scales of 32
- * elements would split each product in four.  So does one of E4M3.
+ * elements would split each product in four.  So do those of u8 and u32.
  */
 #include <float.h>
 
@@ -109,8 +109,8 @@ static struct val raw_value(const struct flash *f, const struct raw *r)
 		return MUL(f8_halves(r->x), F8_UNIT);
 	if (!r->scale.k)
 		return r->x;
-	return CAST(f->type, FMA(unsigned_bytes(r->x), r->scale,
-				 MUL(r->scale, -128.0)));
+	return CAST(f->type, FMA(cached_numbers(&f->kc, r->x), r->scale,
+				 MUL(r->scale, -cached_more(&f->kc))));
 }
 
 /* A weight of 0 does not hide an infinite value: those of no key are 0. */
@@ -349,7 +349,8 @@ static void flash_begin(struct flash *f, struct dsl *k,
 	*f = (struct flash){ .k = k, .s = s, .tiles = tiles,
 			     .wide = tiles * TILE, .q_lds = tiles > 8,
 			     .keys = tiles > 8 ? 16 : 32,
-			     .type = s->cache == DSL_I8 || s->cache == DSL_U8 ?
+			     .type = s->cache == DSL_I8 || s->cache == DSL_U8 ||
+						     s->cache == DSL_U32 ?
 					     DSL_F16 : s->cache };
 	f->k_pitch = f->q_pitch = f->wide + PIECE;
 	f->v_pitch = f->keys + PIECE;
@@ -488,7 +489,7 @@ static void run_task(struct flash *f, const struct attn_task *t)
  * With a cache of 16 bits queries and weights are rounded to its type, and what
  * is infinite or NaN in a value reaches all queries of its tile; with one of
  * f32 neither.  One of i8 is as one of f16, to which elements are rounded: from
- * 65520 on they are infinite.
+ * 65520 on they are infinite.  So is one of u8 or u32.
  */
 void build_attention(struct dsl *k, const struct kernel_shape *s)
 {

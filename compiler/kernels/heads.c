@@ -4,6 +4,8 @@
  *
  * One wave per head.
  */
+#include <math.h>
+
 #include "compiler/kernels/kernels_int.h"
 
 /* Which of its elements there are: NULL if all. */
@@ -66,6 +68,7 @@ enum { MAX_PARTS = 4 }; /* of 32 pairs, in a head of 256 */
 struct pairs {
 	struct dsl *k;
 	uint32_t n, half, width, parts;
+	bool turned;
 	struct val i[MAX_PARTS], in[MAX_PARTS];
 };
 
@@ -138,17 +141,33 @@ static void group_tops(const struct pairs *p, struct halves *t)
 	}
 }
 
+/* Codes of 4 bits of element i on as words, which the first lane of each has. */
+static void codes_store(const struct pairs *p, struct val at, struct val i,
+			struct val in, struct val code)
+{
+	struct val first = AND(i, HEAD_PIECE - 1), word = ELEM(code, 0);
+
+	for (uint32_t w = 1; w < p->width; w++)
+		word = OR(word, SHL(ELEM(code, w), 4 * w));
+	word = SHL(word, CAST(DSL_U32, MUL(first, 4)));
+	for (uint32_t m = 1; m * p->width < HEAD_PIECE; m *= 2)
+		word = OR(word, SHUFFLE_XOR(word, m));
+	STORE_IF(AND(in, EQ(first, 0)), at, SHR(i, 3), word);
+}
+
 static void head_quantize(const struct pairs *p, struct val at,
 			  const struct halves *y)
 {
+	const bool four = at.elem == DSL_U32;
 	struct dsl *k = p->k;
 	struct val scales = cache_scales(at, CONST(k, DSL_I32, p->n));
 	struct halves t;
 
 	for (uint32_t h = 0; h < 2; h++)
 		for (uint32_t j = 0; j < p->parts; j++) {
-			struct val m = quant_top(CONST(k, DSL_I32, 0),
-						 y->x[h][j]);
+			struct val m = four ?
+				quant4_top(CONST(k, DSL_U32, 0), y->x[h][j]) :
+				quant_top(CONST(k, DSL_I32, 0), y->x[h][j]);
 			for (uint32_t w = 1; w < 16 / p->width; w *= 2)
 				m = MAX(m, SHUFFLE_XOR(m, w));
 			t.x[h][j] = m;
@@ -159,30 +178,68 @@ static void head_quantize(const struct pairs *p, struct val at,
 			struct val i = ADD(p->i[j], h * p->half);
 			struct val begins = EQ(AND(i, KERNEL_CACHE_GROUP - 1),
 					       0);
-			struct quant q = quant_of(t.x[h][j]);
+			struct quant q = four ? quant4_of(t.x[h][j]) :
+						quant_of(t.x[h][j]);
 
-			pair_store(p, at, j, h * p->half,
-				   quantize(&q, y->x[h][j]));
+			if (four)
+				codes_store(p, at, i, p->in[j],
+					    quant4(&q, y->x[h][j]));
+			else
+				pair_store(p, at, j, h * p->half,
+					   quantize(&q, y->x[h][j]));
 			STORE_IF(AND(p->in[j], begins), scales,
 				 SHR(i, KERNEL_CACHE_GROUP_BITS), q.scale);
 		}
 }
 
+/* Sums and differences of elements a power of two apart, in a lane or two. */
+static struct val half_turn(const struct pairs *p, struct val x)
+{
+	struct val e[KERNEL_VECTOR];
+
+	for (uint32_t m = 1; m < p->width; m *= 2) {
+		for (uint32_t w = 0; w < p->width; w++)
+			e[w] = w & m ? SUB(ELEM(x, w ^ m), ELEM(x, w)) :
+				       ADD(ELEM(x, w), ELEM(x, w ^ m));
+		x = dsl_join(DSL_AT, e, p->width);
+	}
+	for (uint32_t m = 1; m * p->width < p->half; m *= 2) {
+		struct val low = EQ(AND(LANE(p->k), (int)m), 0);
+		struct val sign = SELECT(low, CONST(p->k, DSL_F32, 1), -1.0);
+
+		x = FMA(x, sign, SHUFFLE_XOR(x, m));
+	}
+	return x;
+}
+
+/* Times Hadamard's matrix, normalized; heads of a power of two are one part. */
+static void head_turn(const struct pairs *p, struct halves *y)
+{
+	const double size = 1 / sqrt(p->n);
+	struct val a = y->x[0][0], b = y->x[1][0];
+
+	y->x[0][0] = MUL(half_turn(p, ADD(a, b)), size);
+	y->x[1][0] = MUL(half_turn(p, SUB(a, b)), size);
+}
+
 static void head_keep(const struct pairs *p, struct val at,
-		      const struct halves *y)
+		      const struct halves *from)
 {
 	const enum dsl_type type = at.elem;
+	struct halves y = *from;
 
-	if (type == DSL_I8) {
-		head_quantize(p, at, y);
+	if (p->turned)
+		head_turn(p, &y);
+	if (type == DSL_I8 || type == DSL_U32) {
+		head_quantize(p, at, &y);
 		return;
 	}
 	for (uint32_t j = 0; j < p->parts; j++)
 		for (uint32_t h = 0; h < 2; h++)
 			pair_store(p, at, j, h * p->half,
 				   CAST(type, type == DSL_U8 ?
-						      f8_code(y->x[h][j]) :
-						      y->x[h][j]));
+						      f8_code(y.x[h][j]) :
+						      y.x[h][j]));
 }
 
 /* What turns a head: rows of tables for one position. */
@@ -250,6 +307,7 @@ void build_qk_norm_rope(struct dsl *k, const struct kernel_shape *s)
 		FAIL(k, "heads of %u elements have no pairs; wanted an even "
 		     "number", s->head);
 	struct pairs p = pairs_of(k, s->head);
+	p.turned = s->turned;
 	struct val out = ARG_PTR(k, s->type, "out", 0);
 	struct val kc = ARG_PTR(k, s->cache, "kc", 0);
 	struct val vc = ARG_PTR(k, s->cache, "vc", 0);
@@ -316,6 +374,11 @@ void build_qk_norm_rope(struct dsl *k, const struct kernel_shape *s)
  */
 void build_kv_store(struct dsl *k, const struct kernel_shape *s)
 {
+	struct pairs p = { 0 };
+
+	if (s->turned)
+		p = pairs_of(k, s->head);
+	p.turned = s->turned;
 	struct val kc = ARG_PTR(k, s->cache, "kc", 0);
 	struct val vc = ARG_PTR(k, s->cache, "vc", 0);
 	struct val ki = ARG_PTR(k, s->type, "k", DSL_READONLY);
@@ -338,10 +401,38 @@ void build_kv_store(struct dsl *k, const struct kernel_shape *s)
 		struct val vx = ADVANCE(row_of(vi, token, kv_ld), from);
 		struct val n = CONST(k, DSL_I32, s->head);
 
-		FOR(k, i, LANE(k), n, 32) {
-			cache_put(k, ky, n, i, load_f32(kx, i));
-			cache_put(k, vy, n, i, load_f32(vx, i));
+		if (s->turned) {
+			copy_head(&p, kx, ky);
+			copy_head(&p, vx, vy);
+		} else {
+			FOR(k, i, LANE(k), n, 32) {
+				cache_put(k, ky, n, i, load_f32(kx, i));
+				cache_put(k, vy, n, i, load_f32(vx, i));
+			}
 		}
+	}
+}
+
+/*
+ * Arguments: x [rows][head] (shape.type), rows (i32): each times Hadamard's
+ * matrix, in its place; a second time gives what there was.  shape.head: 32,
+ * 64, 128 or 256.
+ */
+void build_turn_heads(struct dsl *k, const struct kernel_shape *s)
+{
+	struct val x = ARG_PTR(k, s->type, "x", DSL_NOALIAS);
+	struct val rows = ARG(k, DSL_I32, "rows"), row = wave_row(k, s);
+
+	if (s->head % 32 || s->head & (s->head - 1))
+		FAIL(k, "heads of %u elements are not turned; wanted 32, 64, "
+		     "128 or 256", s->head);
+	struct pairs p = pairs_of(k, s->head);
+	p.turned = true;
+	IF (k, LT(row, rows)) {
+		struct val at = head_ptr(row_of(x, row, CONST(k, DSL_I32,
+							      s->head)), &p);
+
+		copy_head(&p, at, at);
 	}
 }
 

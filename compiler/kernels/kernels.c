@@ -9,7 +9,7 @@ enum { /* as the table's rows call them */
 	TYPE = KERNEL_TYPE, TO = KERNEL_TO, CACHE = KERNEL_CACHE,
 	HEAD = KERNEL_HEAD, RATIO = KERNEL_RATIO, WIDE = KERNEL_WIDE,
 	WEIGHTS = KERNEL_WEIGHTS, BYTES = KERNEL_BYTES, TOKENS = KERNEL_TOKENS,
-	NARROW = KERNEL_NARROW, PAGED = KERNEL_PAGED
+	NARROW = KERNEL_NARROW, PAGED = KERNEL_PAGED, TURNED = KERNEL_TURNED
 };
 
 #define BUILDER(name, file) \
@@ -59,6 +59,7 @@ static void fill_in(const struct kernel_entry *k, struct kernel_shape *s)
 		s->tokens = 1;
 	s->wide = s->wide && k->uses & KERNEL_WIDE;
 	s->paged = s->paged && k->uses & KERNEL_PAGED;
+	s->turned = s->turned && k->uses & KERNEL_TURNED;
 	s->group = s->group ? s->group : k->group;
 }
 
@@ -77,13 +78,21 @@ bool kernel_shape_check(const struct kernel_entry *k, struct kernel_shape *s,
 			       "f32, f16 or bf16%s", k->name,
 			       !is_float(s->type) ? s->type : s->to,
 			       k->uses & KERNEL_BYTES ? ", or i8 to i8" : "");
-	if (!is_float(s->cache) && s->cache != DSL_I8 && s->cache != DSL_U8)
+	if (!is_float(s->cache) && s->cache != DSL_I8 && s->cache != DSL_U8 &&
+	    s->cache != DSL_U32)
 		return err_set(e, ERR_USAGE, "%s: a cache of type %d; wanted "
-			       "f32, f16, bf16, i8 or u8", k->name, s->cache);
-	if (s->cache == DSL_I8 && s->head % KERNEL_CACHE_GROUP)
+			       "f32, f16, bf16, i8, u8 or u32", k->name,
+			       s->cache);
+	if ((s->cache == DSL_I8 || s->cache == DSL_U32) &&
+	    s->head % KERNEL_CACHE_GROUP)
 		return err_set(e, ERR_USAGE, "%s: heads of %u elements in a "
-			       "cache of i8; wanted a multiple of %d", k->name,
-			       s->head, KERNEL_CACHE_GROUP);
+			       "cache of %s; wanted a multiple of %d", k->name,
+			       s->head, kernel_type_name(s->cache),
+			       KERNEL_CACHE_GROUP);
+	if (s->turned && (s->head % 32 || s->head & (s->head - 1)))
+		return err_set(e, ERR_USAGE, "%s: heads of %u elements are not "
+			       "turned; wanted 32, 64, 128 or 256", k->name,
+			       s->head);
 	if (!is_float(s->weights) && s->weights != DSL_I8 &&
 	    s->weights != DSL_U8)
 		return err_set(e, ERR_USAGE, "%s: weights of type %d; wanted "
@@ -111,7 +120,8 @@ bool kernel_shape_check(const struct kernel_entry *k, struct kernel_shape *s,
 const char *kernel_type_name(enum dsl_type t)
 {
 	return t == DSL_F16 ? "f16" : t == DSL_BF16 ? "bf16" :
-	       t == DSL_I8  ? "i8"  : t == DSL_U8   ? "u8"   : "f32";
+	       t == DSL_I8  ? "i8"  : t == DSL_U8   ? "u8"   :
+	       t == DSL_U32 ? "u32" : "f32";
 }
 
 void kernel_describe(const struct kernel_entry *k,
@@ -139,6 +149,8 @@ void kernel_describe(const struct kernel_entry *k,
 		buf_adds(out, " wide");
 	if (s.paged)
 		buf_adds(out, " paged");
+	if (s.turned)
+		buf_adds(out, " turned");
 	buf_printf(out, " group=%u", s.group);
 }
 

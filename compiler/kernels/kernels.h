@@ -43,6 +43,12 @@
  *
  * In a cache of U8 an element is a byte of E4M3, and there are no scales: what
  * is larger than 448 becomes that, what is infinite NaN.
+ *
+ * In a cache of U32 an element of the array is a word of 8 codes of 4 bits, the
+ * first in the lowest, each 8 more than its number; a vector has
+ * kernel_cache_row() words: its codes, then an f16 for each KERNEL_CACHE_GROUP
+ * of them.  That is the value of the group whose size is largest, the negative
+ * of two, by -8; else it is as with I8.
  */
 #ifndef T0_COMPILER_KERNELS_H
 #define T0_COMPILER_KERNELS_H
@@ -57,7 +63,7 @@ struct kernel_shape {
 	enum dsl_type to;     /* convert: of the results */
 	enum dsl_type weights; /* stream: or I8, or U8 for pairs of 4 bits */
 	uint32_t group;	      /* work-items per group */
-	enum dsl_type cache;  /* of keys and values in the cache; I8, U8, too */
+	enum dsl_type cache; /* of keys and values; I8, U8, U32, too */
 	uint32_t head;	      /* elements of a head: 1 to 256, 0: 128 */
 	/*
 	 * gemv, kv_gather: rows are whole multiples of 16 bytes, and begin so.
@@ -66,6 +72,11 @@ struct kernel_shape {
 	uint32_t ratio;	      /* heads of a group of attn_decode: 1 to 8 */
 	uint32_t tokens;      /* stream: that a group takes, 1 to 4, 0: 1 */
 	bool paged;	      /* the cache has a table of blocks */
+	/*
+	 * Queries, keys and values are multiplied by Hadamard's matrix,
+	 * normalized, before they are rounded; heads of 32, 64, 128 or 256.
+	 */
+	bool turned;
 };
 #define KERNEL_MAX_HEAD	 256
 #define KERNEL_MAX_RATIO 8
@@ -79,7 +90,7 @@ struct kernel_shape {
 #define KERNEL_BLOCK_BITS 4
 #define KERNEL_BLOCK (1 << KERNEL_BLOCK_BITS)
 #define KERNEL_TABLE_MORE 8
-/* Elements with one scale, in a cache of I8. */
+/* Elements with one scale, in a cache of I8 or U32. */
 #define KERNEL_CACHE_GROUP_BITS 5
 #define KERNEL_CACHE_GROUP (1 << KERNEL_CACHE_GROUP_BITS)
 
@@ -113,6 +124,7 @@ enum kernel_uses {
 	KERNEL_BYTES = 256, /* moves I8 as it is */
 	KERNEL_NARROW = 512, /* its weights are not of f32, but 0: bf16 */
 	KERNEL_PAGED = 1024,
+	KERNEL_TURNED = 2048,
 };
 
 struct kernel_entry {

@@ -106,7 +106,7 @@ struct val head_at(struct val p, uint32_t head);
 /* The keys or the values of one head in the cache, see cache.c. */
 struct cached {
 	struct val at, row;	      /* the first vector; between vectors */
-	struct val scale, scale_row;  /* the same in f32; i8 only */
+	struct val scale, scale_row;  /* the same of scales, where there are */
 	struct val last; /* if set: vectors behind it are this one again */
 	/* Paged: the sequence's blocks; `at` is of block 0, the next `step` on. */
 	struct val table, step;
@@ -128,17 +128,21 @@ struct cached cached_block(const struct cached *c, struct val offset);
 struct val cached_load(const struct cached *c, struct val base,
 		       struct val number, const struct head_piece *piece,
 		       const struct val *in);
-/* What counts it; with i8 only.  Where there is no piece: 0. */
+/* What counts it, as f32, where there are scales.  Where no piece is: 0. */
 struct val cached_scale(const struct cached *c, struct val base,
 			struct val number, const struct head_piece *piece,
 			const struct val *in);
 static inline bool cached_is_scaled(const struct cached *c)
 {
-	return c->at.elem == DSL_I8;
+	return c->at.elem == DSL_I8 || c->at.elem == DSL_U32;
 }
 
-/* HEAD_PIECE elements of i8 as f32, each 128 more. */
-struct val unsigned_bytes(struct val x);
+/* HEAD_PIECE elements with a scale as f32, each cached_more() more. */
+struct val cached_numbers(const struct cached *c, struct val x);
+static inline double cached_more(const struct cached *c)
+{
+	return c->at.elem == DSL_I8 ? 128 : 8;
+}
 /* HEAD_PIECE bytes of E4M3 as f16, each divided by F8_UNIT. */
 #define F8_UNIT 256.0
 struct val f8_halves(struct val x);
@@ -154,7 +158,13 @@ struct quant {
 	struct val scale, inverse;
 } quant_of(struct val top);
 struct val quantize(const struct quant *q, struct val x);
-/* Where the scales of a vector of i8 of `head` elements begin. */
+/*
+ * The same of codes of 4 bits: `top` in u32, the scale in f16, a code in u32.
+ */
+struct val quant4_top(struct val top, struct val x);
+struct quant quant4_of(struct val top);
+struct val quant4(const struct quant *q, struct val x);
+/* Where the scales of a vector of i8 or u32 of `head` elements begin. */
 struct val cache_scales(struct val p, struct val head);
 /* Element i of a vector from each lane; a wave has a group or no lane of it. */
 void cache_put(struct dsl *k, struct val p, struct val head, struct val i,

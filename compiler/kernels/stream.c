@@ -354,47 +354,127 @@ struct turn {
 	struct val q, kc, vc, q_gain, k_gain, cosine, sine, position, slot;
 	struct val heads, kv_heads, d, head;
 	struct cache_at cache;
+	bool turned;
 };
+
+/* One token's head: what a work-item has of it, and where it goes. */
+struct head_of {
+	struct val i, mine, rms, lds, position, sequence, token;
+	struct val is_q, last, kv;
+};
+
+/* Element i of a query or key, normed and turned to its position. */
+static struct val head_rope(const struct turn *a, const struct head_of *h)
+{
+	struct val half = SHR(a->d, 1), i = h->i, low = LT(i, half);
+	struct val j = SELECT(low, ADD(i, half), SUB(i, half));
+	struct val at = MIN(i, j);
+	struct val ga = SELECT(h->is_q, LOAD(a->q_gain, i), LOAD(a->k_gain, i));
+	struct val gb = SELECT(h->is_q, LOAD(a->q_gain, j), LOAD(a->k_gain, j));
+	struct val x = MUL(MUL(h->mine, h->rms), ga);
+	struct val b = MUL(MUL(LOAD(h->lds, j), h->rms), gb);
+	struct val co = LOAD(row_of(a->cosine, h->position, half), at);
+	struct val si = LOAD(row_of(a->sine, h->position, half), at);
+
+	return FMA(x, co, MUL(b, SELECT(low, NEG(si), si)));
+}
+
+static void query_put(const struct turn *a, const struct head_of *h,
+		      struct val y)
+{
+	STORE(row_of(a->q, ADD(MUL(h->token, a->heads), a->head), a->d), h->i,
+	      y);
+}
+
+static void vector_put(struct dsl *k, const struct turn *a,
+		       const struct head_of *h, struct val cache, struct val y)
+{
+	cache_put(k, cache_row(&a->cache, cache, h->sequence, h->kv,
+			       h->position), a->d, h->i, y);
+}
+
+/* y, 0 behind the head, times Hadamard's matrix, by all of the group. */
+static struct val group_turn(struct dsl *k, const struct turn *a,
+			     const struct head_of *h, struct val y)
+{
+	struct var sum = VAR(k, DSL_F32, 0);
+
+	for (int m = 1; m < 32; m *= 2)
+		y = FMA(y, SELECT(EQ(AND(LANE(k), m), 0),
+				  CONST(k, DSL_F32, 1), -1.0),
+			SHUFFLE_XOR(y, m));
+	BARRIER(k);
+	STORE_IF(LT(h->i, a->d), h->lds, h->i, y);
+	BARRIER(k);
+	FOR (k, w, 0, SHR(a->d, 5), 1) {
+		struct val both = AND(w, WAVE(k));
+		struct val odd = XOR(XOR(both, SHR(both, 1)), SHR(both, 2));
+		struct val at = ADD(MUL(w, 32), LANE(k));
+		struct val x = LOAD(h->lds, at);
+
+		SET(sum, ADD(sum, SELECT(EQ(AND(odd, 1), 0), x, NEG(x))));
+	}
+	return DIV(GET(sum), SQRT(CAST(DSL_F32, a->d)));
+}
+
+/* Hadamard's matrix comes behind the rotation, and before any rounding. */
+static void head_turned(struct dsl *k, const struct turn *a,
+			const struct head_of *h)
+{
+	struct var y = VAR(k, DSL_F32, 0);
+
+	IF (k, LT(h->i, a->d)) {
+		SET(y, h->mine);
+		IF (k, LT(a->head, h->last)) {
+			SET(y, head_rope(a, h));
+		}
+	}
+	struct val out = group_turn(k, a, h, GET(y));
+	IF (k, LT(h->i, a->d)) {
+		IF (k, h->is_q) {
+			query_put(a, h, out);
+		}
+		ELSE (k) {
+			IF (k, LT(a->head, h->last)) {
+				vector_put(k, a, h, a->kc, out);
+			}
+			ELSE (k) {
+				vector_put(k, a, h, a->vc, out);
+			}
+		}
+	}
+}
 
 /* Norm and turn of one token's head, which goes to q or into the cache. */
 static void head_finish(struct dsl *k, const struct turn *a,
 			const struct stream_input *in, struct val lds,
 			struct val token)
 {
-	struct val i = LOCAL_ID(k, 0), d = a->d, half = SHR(d, 1);
-	struct val p = LOAD(a->position, token), sq = LOAD(a->slot, token);
-	struct val mine = LOAD_IF(LT(i, d), lds, i);
-	struct val rms = RSQRT(ADD(DIV(GROUP_SUM(MUL(mine, mine)),
-				       CAST(DSL_F32, d)), in->eps));
-	struct val is_q = LT(a->head, a->heads);
-	struct val last = ADD(a->heads, a->kv_heads);
-	struct val kv = SUB(a->head, SELECT(LT(a->head, last), a->heads, last));
+	struct head_of h = { .i = LOCAL_ID(k, 0), .lds = lds, .token = token };
+	struct val d = a->d;
 
-	IF(k, LT(i, d)) {
-		IF(k, GE(a->head, last)) {
-			cache_put(k, cache_row(&a->cache, a->vc, sq, kv, p), d,
-				  i, mine);
+	h.position = LOAD(a->position, token);
+	h.sequence = LOAD(a->slot, token);
+	h.mine = LOAD_IF(LT(h.i, d), lds, h.i);
+	h.rms = RSQRT(ADD(DIV(GROUP_SUM(MUL(h.mine, h.mine)),
+			      CAST(DSL_F32, d)), in->eps));
+	h.is_q = LT(a->head, a->heads);
+	h.last = ADD(a->heads, a->kv_heads);
+	h.kv = SUB(a->head, SELECT(LT(a->head, h.last), a->heads, h.last));
+	if (a->turned) {
+		head_turned(k, a, &h);
+		return;
+	}
+	IF(k, LT(h.i, d)) {
+		IF(k, GE(a->head, h.last)) {
+			vector_put(k, a, &h, a->vc, h.mine);
 		} ELSE(k) {
-			struct val low = LT(i, half);
-			struct val j = SELECT(low, ADD(i, half), SUB(i, half));
-			struct val at = MIN(i, j);
-			struct val ga = SELECT(is_q, LOAD(a->q_gain, i),
-					       LOAD(a->k_gain, i));
-			struct val gb = SELECT(is_q, LOAD(a->q_gain, j),
-					       LOAD(a->k_gain, j));
-			struct val x = MUL(MUL(mine, rms), ga);
-			struct val b = MUL(MUL(LOAD(lds, j), rms), gb);
-			struct val co = LOAD(row_of(a->cosine, p, half), at);
-			struct val si = LOAD(row_of(a->sine, p, half), at);
-			struct val y = FMA(x, co, MUL(b, SELECT(low, NEG(si),
-								si)));
+			struct val y = head_rope(a, &h);
 
-			IF(k, is_q) {
-				STORE(row_of(a->q, ADD(MUL(token, a->heads),
-						       a->head), d), i, y);
+			IF(k, h.is_q) {
+				query_put(a, &h, y);
 			} ELSE(k) {
-				cache_put(k, cache_row(&a->cache, a->kc, sq,
-						       kv, p), d, i, y);
+				vector_put(k, a, &h, a->kc, y);
 			}
 		}
 	}
@@ -408,12 +488,12 @@ static void head_finish(struct dsl *k, const struct turn *a,
  * sequence (i64): the cache's strides, see kernels.h.  A group makes one head
  * of its tokens: product, RMSNorm over the head, rotary embedding of halves;
  * keys and values go into the cache.  d is even and at most KERNEL_MAX_HEAD
- * and the group.
+ * and the group; with shape.turned 32, 64, 128 or 256.
  */
 void build_stream_heads(struct dsl *k, const struct kernel_shape *s)
 {
 	struct val at[TOKENS];
-	struct turn a;
+	struct turn a = { .turned = s->turned };
 
 	a.q = ARG_PTR(k, DSL_F32, "q", DSL_NOALIAS);
 	a.kc = ARG_PTR(k, s->cache, "kc", DSL_NOALIAS);

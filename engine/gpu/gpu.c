@@ -20,7 +20,9 @@ enum dsl_type gpu_type(enum qwen_weights w)
 
 enum dsl_type gpu_cache_type(enum qwen_weights w)
 {
-	return w == QWEN_W_F8 ? DSL_U8 : gpu_type(w);
+	return w == QWEN_W_F8				  ? DSL_U8 :
+	       w == QWEN_W_INT4 || w == QWEN_W_INT4R ? DSL_U32 :
+						       gpu_type(w);
 }
 
 /* ---- weights ---- */

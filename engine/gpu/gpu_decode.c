@@ -36,7 +36,8 @@ bool gpu_stream_kernels(struct gpu_state *s, enum qwen_weights w,
 	struct kernel_shape shape = { .type = DSL_F32, .weights = gpu_type(w),
 				      .cache = gpu_cache_type(s->shape.cache.keys),
 				      .tokens = tokens,
-				      .paged = s->pages };
+				      .paged = s->pages,
+				      .turned = gpu_is_turned(s) };
 	struct gpu_streams *k = &s->of[w].stream[tokens];
 	struct kernel_shape tall = shape;
 	struct gpu_card *g = &s->g->card;
@@ -158,7 +159,19 @@ bool gpu_attend(struct gpu_state *s, uint32_t layer, const struct gpu_pass *p,
 	arg_f32(&a, 1 / sqrt(c->head_dim));
 	return put_kernel(s, whole ? s->attend : s->split, &a, splits, rows,
 			  e) &&
-	       (whole || put_join(s, n, splits, e));
+	       (whole || put_join(s, n, splits, e)) && gpu_turn_back(s, n, e);
+}
+
+bool gpu_turn_back(struct gpu_state *s, uint32_t n, struct err *e)
+{
+	const uint32_t rows = n * s->g->m->config.heads;
+	struct gpu_args a = { .n = 0 };
+
+	if (!gpu_is_turned(s))
+		return true;
+	arg_mem(&a, s->a);
+	arg_u32(&a, rows);
+	return put_kernel(s, s->back, &a, groups_of(s->back, rows), 1, e);
 }
 
 /* The half's sum += W y. */

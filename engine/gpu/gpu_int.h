@@ -126,6 +126,7 @@ struct gpu_state {
 	struct gpu_products of[QWEN_WEIGHTS];
 	const struct gpu_kernel *attend, *split, *join, *argmax, *copy;
 	const struct gpu_kernel *turn, *flash; /* with tiles */
+	const struct gpu_kernel *back; /* of a cache that is turned */
 	uint32_t ratio, splits; /* heads of a group of attention; at most */
 	struct kfd_mem *key, *value; /* [layers][sequences][kv][positions] */
 	uint32_t vector; /* elements of one there: kernel_cache_row() */
@@ -190,6 +191,12 @@ void gpu_run_fini(struct gpu_run *run);
 static inline bool gpu_is_exact(const struct gpu_state *s)
 {
 	return s->pages && s->g->layer[0].heads.type == QWEN_W_F32;
+}
+
+/* Are queries, keys and values multiplied by Hadamard's matrix? */
+static inline bool gpu_is_turned(const struct gpu_state *s)
+{
+	return s->shape.cache.keys == QWEN_W_INT4R;
 }
 
 /* What the layers need to know of a pass. */
@@ -295,6 +302,8 @@ bool gpu_layer(struct gpu_state *s, uint32_t layer, enum gpu_half half,
 /* Attention of each token for itself: s->a from s->q and the cache. */
 bool gpu_attend(struct gpu_state *s, uint32_t layer, const struct gpu_pass *p,
 		struct err *e);
+/* s->a of n tokens as it is without Hadamard's matrix, where there is one. */
+bool gpu_turn_back(struct gpu_state *s, uint32_t n, struct err *e);
 
 /* ----------------------------------------------------- gpu_experts.c ---- */
 

@@ -38,8 +38,10 @@ static bool cache_new(struct gpu_state *s, struct err *e)
 					      s->shape.positions;
 	size_t all;
 
-	s->element = w == QWEN_W_F32			 ? 4 :
-		     w == QWEN_W_INT8 || w == QWEN_W_F8 ? 1 : 2;
+	const enum dsl_type type = gpu_cache_type(w);
+
+	s->element = type == DSL_F32 || type == DSL_U32 ? 4 :
+		     type == DSL_I8 || type == DSL_U8	? 1 : 2;
 	s->layer_bytes = positions * c->kv_heads * s->vector * s->element;
 	all = c->layers * s->layer_bytes;
 	return alloc_memory(s, KFD_VRAM_PRIVATE, "keys", all, &s->key, e) &&
@@ -168,7 +170,8 @@ static bool kernels_find(struct gpu_state *s, struct err *e)
 	const struct kernel_shape heads = {
 		.type = DSL_F32, .cache = gpu_cache_type(s->shape.cache.keys),
 		.head = c->head_dim, .ratio = s->ratio, .paged = s->pages,
-	}, plain = { .type = DSL_F32 }, wide = { .type = DSL_F32,
+	}, back = { .type = DSL_F32, .head = c->head_dim },
+	   plain = { .type = DSL_F32 }, wide = { .type = DSL_F32,
 						 .group = 1024 };
 	struct gpu *g = s->g;
 
@@ -185,6 +188,8 @@ static bool kernels_find(struct gpu_state *s, struct err *e)
 	}
 	return gpu_expert_kernels(s, e) &&
 	       (s->attend = gpu_kernel(&g->card, "attn_decode", &heads, e)) &&
+	       (!gpu_is_turned(s) ||
+		(s->back = gpu_kernel(&g->card, "turn_heads", &back, e))) &&
 	       (s->split = gpu_kernel(&g->card, "attn_split", &heads, e)) &&
 	       (s->join = gpu_kernel(&g->card, "attn_join", &plain, e)) &&
 	       (s->argmax = gpu_kernel(&g->card, "argmax", &wide, e)) &&
@@ -509,16 +514,19 @@ static void state_free(struct gpu_state *s)
 static bool cache_check(struct qwen_kinds kinds, uint32_t head, struct err *e)
 {
 	const enum qwen_weights w = kinds.keys;
+	const bool whole = head % QWEN_GROUP == 0;
 	char text[QWEN_KINDS_TEXT];
 
-	if (kinds.values == w && (w < QWEN_W_INT4 || w == QWEN_W_F8) &&
-	    (w != QWEN_W_INT8 || head % QWEN_GROUP == 0))
+	if (kinds.values == w &&
+	    (w < QWEN_W_INT8 || w == QWEN_W_F8 ||
+	     ((w == QWEN_W_INT8 || w == QWEN_W_INT4) && whole) ||
+	     (w == QWEN_W_INT4R && whole && !(head & (head - 1)))))
 		return true;
 	return err_set(e, ERR_UNSUPPORTED, "a cache of %s for heads of %u; the "
-		       "gfx1100 backend has f32, f16, bf16 and f8, and int8 "
-		       "for heads that are multiples of %d, of keys and values "
-		       "alike", qwen_kinds_print(kinds, text), head,
-		       QWEN_GROUP);
+		       "gfx1100 backend has f32, f16, bf16 and f8, int8 and "
+		       "int4 for heads that are multiples of %d, and int4r for "
+		       "those of 32, 64, 128 or 256, of keys and values alike",
+		       qwen_kinds_print(kinds, text), head, QWEN_GROUP);
 }
 
 struct gpu_state *gpu_state_make(struct gpu *g, const struct qwen_shape *shape,
@@ -581,7 +589,8 @@ static bool queue_new(struct gpu_state *s, struct err *e)
 	const uint32_t devices = s->g->team->n;
 	/*
 	 * With tiles a layer has nine, and five that add parts up; of a mixture
-	 * nine for attention, all told, and seven for the experts.  A team
+	 * nine for attention, all told, and seven for the experts.  What a
+	 * cache of int4r turned is turned back.  A team
 	 * meets twice in each half of a layer, sums, and fetches; and none of
 	 * a pass may stand where another did that is waited for, be it one of
 	 * those that gather logits.
@@ -589,7 +598,7 @@ static bool queue_new(struct gpu_state *s, struct err *e)
 	const uint32_t team = devices > 1 ? 10 + 2 * devices : 0;
 	const uint32_t rows = team ? s->shape.max_tokens * (devices + 1) : 0;
 	const uint32_t copies = s->pages ? 4 * s->shape.sequences : 0;
-	const uint32_t packets = (16 + team) * s->g->m->config.layers + rows +
+	const uint32_t packets = (17 + team) * s->g->m->config.layers + rows +
 				 copies + 64;
 	struct kfd_queue_opts o = { .ring_packets = 64 };
 

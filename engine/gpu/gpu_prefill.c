@@ -118,7 +118,8 @@ bool gpu_tile_kernels(struct gpu_state *s, enum qwen_weights w, struct err *e)
 					     .to = input_of(w) },
 		heads = { .type = DSL_F32, .cache = cache,
 			  .head = s->g->m->config.head_dim,
-			  .paged = s->pages };
+			  .paged = s->pages,
+			  .turned = gpu_is_turned(s) };
 	struct gpu_products *p = &s->of[w];
 	uint32_t most = s->shape.max_tokens;
 	struct gpu_card *g = &s->g->card;
@@ -366,7 +367,8 @@ static bool put_flash(struct gpu_state *s, uint32_t layer,
 	arg_u32(&a, 1);
 	arg_f32(&a, 1 / sqrt(c->head_dim));
 	return put_kernel(s, s->flash, &a, (uint64_t)p->runs * c->heads,
-			  (p->run_most + each - 1) / each, e);
+			  (p->run_most + each - 1) / each, e) &&
+	       gpu_turn_back(s, p->n, e);
 }
 
 bool gpu_tile_layer(struct gpu_state *s, uint32_t layer, enum gpu_half half,

@@ -189,6 +189,13 @@ static void test_caches(const char *dir)
 		close_to(run(&o.m, QWEN_W_F8, N, want), 0.5,
 			 "cache of f8, one pass");
 		close_to(run(&o.m, QWEN_W_F8, 1, want), 0.5, "token by token");
+		close_to(run(&o.m, QWEN_W_INT4, N, want), 1,
+			 "cache of int4, one pass");
+		close_to(run(&o.m, QWEN_W_INT4, 1, want), 1, "token by token");
+		close_to(run(&o.m, QWEN_W_INT4R, N, want), 1.2,
+			 "cache of int4r, one pass");
+		close_to(run(&o.m, QWEN_W_INT4R, 1, want), 1.2,
+			 "token by token");
 	}
 	on_close(&o, "caches");
 	free(want);
@@ -432,7 +439,8 @@ static volatile sig_atomic_t stop;
 
 static void test_refuses(const char *dir)
 {
-	struct qwen_shape shape = { 1, 8, 4, qwen_both(QWEN_W_INT4), &stop, 0 };
+	const struct qwen_kinds apart = { QWEN_W_INT4, QWEN_W_F16 };
+	struct qwen_shape shape = { 1, 8, 4, apart, &stop, 0 };
 	struct qwen_load how = { .backend = &qwen_gpu, .device = "kfd:99" };
 	struct qwen_token t = token(3, 0);
 	struct qwen_model m;
@@ -444,7 +452,7 @@ static void test_refuses(const char *dir)
 	ok(on_open(&o, dir, false, 0), "a model");
 	e = (struct err){ 0 };
 	ok(!qwen_state_new(&o.m, &shape, &e) && e.code == ERR_UNSUPPORTED,
-	   "a cache of int4 is refused");
+	   "a cache of two types is refused");
 	shape.cache = qwen_both(QWEN_W_F16);
 	struct qwen_state *s = qwen_state_new(&o.m, &shape, &e);
 	stop = 1;
@@ -477,9 +485,11 @@ int main(void)
 	test_long(dir, QWEN_W_F32, 1e-4);
 	test_long(dir, QWEN_W_INT8, 8e-2);
 	test_long(dir, QWEN_W_F8, 0.5);
+	test_long(dir, QWEN_W_INT4R, 1);
 	test_batch(dir, QWEN_W_F32, 1e-4);
 	test_batch(dir, QWEN_W_INT8, 1e-2);
 	test_batch(dir, QWEN_W_F8, 0.1);
+	test_batch(dir, QWEN_W_INT4R, 0.2);
 	test_greedy(dir, QWEN_W_F32);
 	test_greedy(dir, QWEN_W_F16);
 	test_greedy_tiles(dir);

@@ -104,7 +104,7 @@ EOF
 exits 2 'an unknown cache' "$q" info -m "$m" --cache q4_0
 has "$tmp/err" 'of keys and of values: int8,int4' 'says what there is'
 exits 2 'a cache that the gfx1100 has not' "$q" generate -q -m "$m" --ids 1 \
-	-n 1 --cache int4 --backend gpu --device soft
+	-n 1 --cache f16,int4r --backend gpu --device soft
 has "$tmp/err" 'of keys and values alike' 'says what it has'
 
 exits 0 'bench' "$q" bench -q -m "$m" --db "$tmp/q.db" --prefill 16 \

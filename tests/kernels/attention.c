@@ -57,7 +57,8 @@ static void attention_want(struct attention *a, const struct lengths *l)
 				/* Elements of bytes are rounded, too. */
 				double unit = a->cache_kind == SSA_F32 ? 0 :
 					      a->cache_kind == SSA_I8 ||
-					      a->cache_kind == ARR_F8 ?
+					      a->cache_kind == ARR_F8 ||
+					      a->cache_kind == ARR_U4 ?
 					      ulp_of(SSA_F16) :
 					      ulp_of(a->cache_kind) / 2;
 				const struct attn_query q = {
@@ -223,6 +224,9 @@ int main(void)
 		{ { .head = 128, .type = DSL_F32, .cache = DSL_U8 }, 4, 2 },
 		{ { .head = 80, .type = DSL_BF16, .cache = DSL_U8 }, 3, 1 },
 		{ { .head = 33, .type = DSL_F32, .cache = DSL_U8 }, 2, 1 },
+		{ { .head = 128, .type = DSL_F32, .cache = DSL_U32 }, 4, 2 },
+		{ { .head = 96, .type = DSL_BF16, .cache = DSL_U32 }, 3, 1 },
+		{ { .head = 256, .type = DSL_F16, .cache = DSL_U32 }, 1, 1 },
 	};
 
 	cc_dev_begin(&dev);

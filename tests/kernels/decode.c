@@ -40,7 +40,7 @@ static void special(struct attention *a)
 	size_t k = cache_place(&a->c, (uint32_t)arr_get(&a->slot, 0), 0, 1);
 	size_t v = cache_place(&a->c, (uint32_t)arr_get(&a->slot, 1), 0, 2);
 
-	if (a->cache_kind != SSA_I8)
+	if (!cache_is_scaled(a->cache_kind))
 		arr_set(&a->c.k, k, arr_get(&a->q, 0) > 0 ? -INFINITY :
 							    INFINITY);
 	else if (a->s.heads_first)
@@ -223,6 +223,10 @@ static void test_attentions(void)
 		{ .head = 128, .ratio = 2, .type = DSL_F32, .cache = DSL_U8 },
 		{ .head = 33, .ratio = 3, .type = DSL_F32, .cache = DSL_U8 },
 		{ .head = 64, .ratio = 4, .type = DSL_BF16, .cache = DSL_U8 },
+		{ .head = 128, .ratio = 2, .type = DSL_F32, .cache = DSL_U32 },
+		{ .head = 96, .ratio = 3, .type = DSL_F16, .cache = DSL_U32 },
+		{ .head = 256, .ratio = 8, .type = DSL_F32, .cache = DSL_U32 },
+		{ .head = 32, .ratio = 1, .type = DSL_F32, .cache = DSL_U32 },
 	};
 
 	for (size_t i = 0; i < 2 * ARRAY_SIZE(shape); i++) {
@@ -374,6 +378,7 @@ struct store {
 	struct attn_cache c;
 	struct arr k, v, place, slot;
 	uint32_t slots[8], positions[8];
+	bool turned;
 };
 
 static void store_new(struct store *o, enum ssa_kind kind, enum ssa_kind cache,
@@ -418,8 +423,15 @@ static size_t copy_judge(const struct store *o, const struct arr *from,
 
 	for (size_t i = 0; i < from->n; i++)
 		x[i] = arr_get(from, i);
-	for (size_t i = 0; i < from->n; i += o->s.head)
+	for (size_t i = 0; i < from->n; i += o->s.head) {
 		vector_want(got->kind, x + i, o->s.head, want + i, tol + i);
+		if (!o->turned)
+			continue;
+		memcpy(want + i, x + i, o->s.head * sizeof(*x));
+		memset(tol + i, 0, o->s.head * sizeof(*tol));
+		vector_turn(want + i, tol + i, o->s.head);
+		vector_round(got->kind, want + i, o->s.head, tol + i);
+	}
 	wrong = cache_judge(got, &o->c, o->slots, o->positions, o->s.tokens,
 			    o->s.head, want, tol, missed);
 	free(x);
@@ -444,6 +456,7 @@ static size_t run_norm_rope(struct lib *l, enum ssa_kind kind,
 	struct store o;
 
 	store_new(&o, kind, cache, n, tokens);
+	o.turned = l->shape.turned;
 	tables(&cosine, &sine, n / 2);
 	struct arr *all[] = { &out, &o.c.k, &o.c.v, &q, &o.k, &o.v, &qw, &kw,
 			      &cosine, &sine, &o.place, &o.slot };
@@ -459,13 +472,19 @@ static size_t run_norm_rope(struct lib *l, enum ssa_kind kind,
 	wrong = !lib_run(&dev, l, &c, kernel_groups(l->entry, &l->shape,
 			 (uint64_t)tokens * (HEADS + 2 * KV)), 1);
 	turned(&q, &qw, rows, n, o.positions, HEADS, want, tol);
-	for (size_t r = 0; r < rows; r++)
+	for (size_t r = 0; r < rows; r++) {
+		if (o.turned)
+			vector_turn(want + r * n, tol + r * n, n);
 		vector_round(kind, want + r * n, n, tol + r * n);
+	}
 	wrong += judge(&out, want, tol);
 	*missed += mutants_missed(&out, want, tol);
 	turned(&o.k, &kw, (size_t)tokens * KV, n, o.positions, KV, want, tol);
-	for (size_t r = 0; r < tokens * KV; r++)
+	for (size_t r = 0; r < tokens * KV; r++) {
+		if (o.turned)
+			vector_turn(want + r * n, tol + r * n, n);
 		vector_round(cache, want + r * n, n, tol + r * n);
+	}
 	wrong += cache_judge(&o.c.k, &o.c, o.slots, o.positions, tokens, n,
 			     want, tol, missed);
 	wrong += copy_judge(&o, &o.v, &o.c.v, missed);
@@ -499,6 +518,17 @@ static const struct kernel_shape store_shape[] = {
 	{ .head = 128, .type = DSL_F32, .cache = DSL_U8 },
 	{ .head = 64, .type = DSL_BF16, .cache = DSL_U8 },
 	{ .head = 66, .type = DSL_F16, .cache = DSL_U8 },
+	{ .head = 128, .type = DSL_F32, .cache = DSL_U32 },
+	{ .head = 32, .type = DSL_F32, .cache = DSL_U32 },
+	{ .head = 96, .type = DSL_BF16, .cache = DSL_U32 },
+	{ .head = 64, .type = DSL_F16, .cache = DSL_U32 },
+	{ .head = 256, .type = DSL_F32, .cache = DSL_U32 },
+	{ .head = 224, .type = DSL_F32, .cache = DSL_U32 },
+	/* Turned: in the cache's type, and before it is rounded in f32. */
+	{ .head = 128, .type = DSL_F32, .cache = DSL_F32, .turned = true },
+	{ .head = 64, .type = DSL_F32, .cache = DSL_F32, .turned = true },
+	{ .head = 32, .type = DSL_F16, .cache = DSL_F32, .turned = true },
+	{ .head = 256, .type = DSL_F32, .cache = DSL_U32, .turned = true },
 };
 
 static void test_norm_rope(void)
@@ -528,7 +558,8 @@ static void test_store(void)
 		size_t wrong = 0, missed = 0;
 		struct lib l;
 
-		s.head -= s.cache != DSL_I8 && i % 2; /* odd ones, too */
+		if (!s.turned && !cache_is_scaled(kind_of(s.cache)))
+			s.head -= i % 2; /* odd ones, too */
 		if (!ok(lib_open_shape(&l, "kv_store", &s),
 			"kv_store with heads of %u compiles", s.head))
 			continue;
@@ -537,7 +568,8 @@ static void test_store(void)
 			struct store o;
 			store_new(&o, kind_of(s.type), kind_of(s.cache),
 				  s.head, tokens);
-			if (tokens > 1) {
+			o.turned = s.turned;
+			if (tokens > 1 && !s.turned) {
 				arr_set(&o.k, 0, INFINITY);
 				arr_set(&o.v, 1, NAN);
 			}
@@ -561,6 +593,70 @@ static void test_store(void)
 	}
 }
 
+static void test_turn(void)
+{
+	static const struct kernel_shape shape[] = {
+		{ .head = 32, .type = DSL_F32 }, { .head = 64, .type = DSL_F16 },
+		{ .head = 128, .type = DSL_F32 }, { .head = 256, .type = DSL_BF16 },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(shape); i++) {
+		const uint32_t n = shape[i].head, rows = 5;
+		const enum ssa_kind kind = kind_of(shape[i].type);
+		struct arr x = arr_random(kind, (size_t)rows * n, 3, &seed);
+		double *want = calloc(x.n, sizeof(*want));
+		double *tol = calloc(x.n, sizeof(*tol));
+		struct ssa_call c = { 0 };
+		struct lib l;
+
+		if (!ok(lib_open_shape(&l, "turn_heads", &shape[i]),
+			"turn_heads of %u compiles", n))
+			continue;
+		for (size_t r = 0; r < x.n; r++)
+			want[r] = arr_get(&x, r);
+		for (size_t r = 0; r < x.n; r += n) {
+			vector_turn(want + r, tol + r, n);
+			vector_round(kind, want + r, n, tol + r);
+		}
+		call_arr(&c, &x);
+		call_u32(&c, rows);
+		bool ran = lib_run(&dev, &l, &c,
+				   kernel_groups(l.entry, &l.shape, rows), 1);
+		is_u64(!ran + judge(&x, want, tol), 0,
+		       "heads of %u are turned", n);
+		is_u64(mutants_missed(&x, want, tol), 0,
+		       "and mutants are noticed");
+		lib_close(&l);
+		free(x.bits);
+		free(want);
+		free(tol);
+	}
+}
+
+static void test_refused(void)
+{
+	static const struct {
+		const char *name, *says;
+		struct kernel_shape s;
+	} bad[] = {
+		{ "kv_store", "heads of 96 elements are not turned",
+		  { .type = DSL_F32, .head = 96, .cache = DSL_U32,
+		    .turned = true } },
+		{ "attn_decode", "heads of 80 elements in a cache of u32",
+		  { .type = DSL_F32, .head = 80, .cache = DSL_U32 } },
+		{ "turn_heads", "heads of 80 elements are not turned",
+		  { .type = DSL_F32, .head = 80 } },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
+		struct err e = { 0 };
+
+		ok(!kernel_build(kernel_find(bad[i].name), &bad[i].s, &e),
+		   "%s refuses it", bad[i].name);
+		has_str(e.msg, bad[i].says, "and says what");
+	}
+}
+
 int main(void)
 {
 	cc_dev_begin(&dev);
@@ -570,6 +666,8 @@ int main(void)
 		test_qk_norm(t);
 	test_norm_rope();
 	test_store();
+	test_turn();
+	test_refused();
 	cc_dev_close(&dev);
 	return plan_done();
 }

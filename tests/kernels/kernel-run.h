@@ -14,6 +14,9 @@
 /* Bytes of E4M3, which are no type of the compiler's: of arrays alone. */
 #define ARR_F8 ((enum ssa_kind)100)
 
+/* Words of eight codes of 4 bits. */
+#define ARR_U4 ((enum ssa_kind)101)
+
 /* 1.m 2^(e - 7), or 0.m 2^-6; 127 is no number. */
 static inline double f8_value(unsigned code)
 {
@@ -46,7 +49,8 @@ struct arr {
 
 static inline uint32_t arr_bytes(const struct arr *a)
 {
-	return a->kind == ARR_F8 ? 1 : ssa_type_bytes(ssa_type(a->kind, 1));
+	return a->kind == ARR_F8 ? 1 :
+	       a->kind == ARR_U4 ? 4 : ssa_type_bytes(ssa_type(a->kind, 1));
 }
 
 static inline double arr_get(const struct arr *a, size_t i)
@@ -237,7 +241,8 @@ static inline enum ssa_kind kind_of(enum dsl_type t)
 {
 	return t == DSL_F16 ? SSA_F16 : t == DSL_BF16 ? SSA_BF16 :
 	       t == DSL_I8  ? SSA_I8  :
-	       t == DSL_U8  ? ARR_F8  : SSA_F32;
+	       t == DSL_U8  ? ARR_F8  :
+	       t == DSL_U32 ? ARR_U4  : SSA_F32;
 }
 
 #endif

@@ -9,6 +9,8 @@ static struct cc_dev dev;
 
 /* Tokens that a group takes. */
 static uint32_t each = 1;
+/* Heads are multiplied by Hadamard's matrix. */
+static bool turned;
 
 static bool opened(struct lib *l, const char *name, size_t kind,
 		   enum dsl_type cache)
@@ -19,7 +21,7 @@ static bool opened(struct lib *l, const char *name, size_t kind,
 	*l = (struct lib){ .entry = kernel_find(name),
 			   .shape = { .type = DSL_F32, .cache = cache,
 				      .weights = kinds[kind].type,
-				      .tokens = each } };
+				      .tokens = each, .turned = turned } };
 	cc_test_options(&o);
 	l->f = kernel_build(l->entry, &l->shape, &e);
 	if (ok(l->f && cc_compile(l->f, &o, &l->obj, &e), "%s of %s for %u "
@@ -160,12 +162,17 @@ struct heads {
 /* Vectors of STALE. */
 static struct arr cache_stale(enum ssa_kind kind, size_t n, uint32_t d)
 {
-	struct arr a = arr_stale(kind, n);
+	struct arr a = kind == ARR_U4 ? arr_new(kind, n) : arr_stale(kind, n);
 
-	for (size_t at = 0; kind == SSA_I8 && at < n;
+	if (kind == ARR_U4)
+		memset(a.bits, (int)STALE, n * arr_bytes(&a));
+	for (size_t at = 0; cache_is_scaled(kind) && at < n;
 	     at += cache_row_of(kind, d))
 		for (uint32_t i = 0; i < d; i++) {
-			arr_set(&a, at + i, 1);
+			if (kind == SSA_I8)
+				arr_set(&a, at + i, 1);
+			else
+				cache_set_code(&a, at, i, 9);
 			cache_set_scale(&a, at, d, i, (float)STALE);
 		}
 	return a;
@@ -227,9 +234,11 @@ static void round_to(const struct arr *a, struct num *x, size_t n)
 		v[i] = x[i].v;
 		tol[i] = x[i].tol;
 	}
+	if (turned)
+		vector_turn(v, tol, (uint32_t)n);
 	vector_round(a->kind, v, (uint32_t)n, tol);
 	for (size_t i = 0; i < n; i++)
-		x[i].tol = tol[i];
+		x[i] = (struct num){ .v = v[i], .tol = tol[i] };
 }
 
 /* One head of one token. */
@@ -329,7 +338,8 @@ static void test_heads(size_t kind, enum dsl_type cache)
 		return;
 	for (size_t s = 0; s < ARRAY_SIZE(shape); s++) {
 		const size_t *p = shape[s];
-		if ((cache == DSL_I8 && p[3] % 32) ||
+		if ((cache_is_scaled(kind_of(cache)) && p[3] % 32) ||
+		    (turned && (p[3] < 32 || p[3] & (p[3] - 1))) ||
 		    (each > 1 && p[0] * each > p[5] * p[6]))
 			continue; /* two tokens would be at one place */
 		struct heads h = { .tokens = p[0] * each, .heads = p[1],
@@ -407,6 +417,14 @@ int main(void)
 		test_norm("stream_swiglu", k, true);
 		test_heads(k, cache[k % 3]);
 	}
+	each = 1;
+	for (size_t k = 2; k < ARRAY_SIZE(kinds); k++)
+		test_heads(k, DSL_U32);
+	turned = true;
+	test_heads(0, DSL_F32);
+	test_heads(4, DSL_U32);
+	each = 2;
+	test_heads(4, DSL_U32);
 	cc_dev_close(&dev);
 	return plan_done();
 }

@@ -18,7 +18,8 @@ static bool same_shape(const struct kernel_shape *a,
 	       a->weights == b->weights && a->group == b->group &&
 	       a->cache == b->cache && a->head == b->head &&
 	       a->wide == b->wide && a->ratio == b->ratio &&
-	       a->tokens == b->tokens && a->paged == b->paged;
+	       a->tokens == b->tokens && a->paged == b->paged &&
+	       a->turned == b->turned;
 }
 
 static bool code_load(struct gpu_card *g, const void *object, size_t bytes,

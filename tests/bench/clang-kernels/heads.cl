@@ -67,6 +67,41 @@ KERNEL(128) qk_norm_back(global ELEM *dx, global float *dw,
 #define PUT_PAIR(p, i, v) \
 	(*(global elem2 *)((p) + (i)) = __builtin_convertvector(v, elem2))
 
+/* Sums and differences of elements a power of two apart. */
+INLINE f2 turn(f2 x)
+{
+	x = (f2)(x[0] + x[1], x[0] - x[1]);
+#define LANES(m) \
+	x = (f2)(float_b(ROW_XOR(bits_f(x[0]), m)), \
+		 float_b(ROW_XOR(bits_f(x[1]), m))) + \
+	    x * (lane() & (m) ? -1.0f : 1.0f)
+	LANES(1);
+	LANES(2);
+	LANES(4);
+	LANES(8);
+#undef LANES
+	f2 other = { float_b(OTHER_ROW(bits_f(x[0]))),
+		     float_b(OTHER_ROW(bits_f(x[1]))) };
+
+	HERE(other[0]);
+	HERE(other[1]);
+	return other + x * (lane() & 16 ? -1.0f : 1.0f);
+}
+
+KERNEL(128) turn_heads(global ELEM *restrict in, int rows)
+{
+	const int row = wave_row(), i = lane() * 2;
+	global ELEM *x = in + (long)row * HEAD;
+
+	if (row >= rows)
+		return;
+	const f2 a = PAIR(x, i), b = PAIR(x, i + HALF);
+	const float size = 0.08838834764831845f;
+
+	PUT_PAIR(x, i, turn(a + b) * size);
+	PUT_PAIR(x, i + HALF, turn(a - b) * size);
+}
+
 /* Half of a head, 16 lanes of which have a group. */
 INLINE void keep_half(global CACHED *y, uint i, f2 v)
 {
