@@ -112,6 +112,7 @@ has "$tmp/err" "$tmp/words: " 'which is named'
 # first half, greedy and drawn, get.
 head -c 70 "$tmp/prompt" >"$tmp/half"
 answer() {
+	rm -f "$tmp/said" # the last server's address
 	"$q" serve -m "$learnt" --port 0 --threads 1 --sequences 3 --chunk 16 "$@" \
 		>"$tmp/said" 2>"$tmp/log" &
 	server=$!
