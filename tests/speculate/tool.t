@@ -37,7 +37,7 @@ for delay in 1 4 16; do # the model is read by then
 		--data "$learnt_text" --length 128 --steps 1000000 "$tmp/early" \
 		>"$tmp/out" 2>"$tmp/err"
 	status=$?
-	[ ! -e "$tmp/early/config.json" ] || break
+	! grep -q 'of 1000000 steps' "$tmp/err" || break
 done
 is "$status" 130 'a signal ends it'
 has "$tmp/err" 'of 1000000 steps' 'it says how far heads have come'
