@@ -341,7 +341,9 @@ static void fill_accesses(struct sim_source *s, int wave, const struct place *p,
 	int group = wave / s->waves_per_group;
 	int64_t first = p->base + wave % s->waves_per_group * p->wave +
 			group * p->group + (int64_t)n * p->step;
+	const uint64_t exec = a->exec;
 	uint64_t column = 0;
+	uint32_t k = 0;
 
 	out->access_bytes = sim_access_bytes(in);
 	for (int l = 0; l < s->wave_size; l++) {
@@ -350,11 +352,12 @@ static void fill_accesses(struct sim_source *s, int wave, const struct place *p,
 			first += p->row;
 		}
 		int64_t at = first + (int64_t)column++ * p->lane;
-		if (!(a->exec >> l & 1))
+		if (!(exec >> l & 1))
 			continue;
-		a->access[out->n_accesses].lane = (int16_t)l;
-		a->access[out->n_accesses++].at = (uint64_t)at;
+		a->access[k].lane = (int16_t)l;
+		a->access[k++].at = (uint64_t)at;
 	}
+	out->n_accesses = k;
 	out->access = a->access;
 }
 

@@ -216,16 +216,26 @@ static uint32_t group_cycles(const struct sim *s, const struct sim_step *st,
 	return most ? most : 1;
 }
 
-/* Tells patterns of lanes apart, wherever in LDS they begin. */
+/*
+ * Tells patterns of lanes apart, wherever in LDS they begin.  Four chains, for
+ * one would wait for each of its products.
+ */
 static uint64_t hash_pattern(const struct sim_step *st)
 {
-	uint64_t h = st->n_accesses * 256 + st->access_bytes;
+	const uint64_t by = UINT64_C(0x9e3779b97f4a7c15);
+	uint64_t h[4] = { st->n_accesses * 256 + st->access_bytes, 1, 2, 3 };
 	uint64_t first = st->access[0].at & ~UINT64_C(3);
+	uint32_t a = 0;
 
-	for (uint32_t a = 0; a < st->n_accesses; a++)
-		h = (h ^ (st->access[a].at - first)) *
-		    UINT64_C(0x9e3779b97f4a7c15);
-	return h | 1;
+	for (; a + 4 <= st->n_accesses; a += 4)
+#pragma GCC unroll 4
+		for (uint32_t k = 0; k < 4; k++)
+			h[k] = (h[k] ^ (st->access[a + k].at - first)) * by;
+	for (; a < st->n_accesses; a++)
+		h[0] = (h[0] ^ (st->access[a].at - first)) * by;
+	for (uint32_t k = 1; k < 4; k++)
+		h[0] = (h[0] ^ h[k]) * by;
+	return h[0] | 1;
 }
 
 static void find_cycles(const struct sim *s, struct info *i,
