@@ -47,27 +47,39 @@ static size_t value_length(const char *s)
 	return n;
 }
 
-/* "auto, always or never" at `s`: how long it is; 0: it is no such list. */
+/* " (the default)" behind a value. */
+static size_t note_length(const char *s)
+{
+	return !strncmp(s, " (", 2) && strchr(s, ')') ? strcspn(s, ")") + 1 : 0;
+}
+
+/*
+ * "auto, always or never" at `s`, or a help that ends with "f32, f16, bf16":
+ * how long it is; 0: it is no such list.
+ */
 static size_t list_length(const char *s, int *n)
 {
+	static const char *const joins[] = { ", or ", " or ", " and ", ", " };
+	enum { MORE = 3 }; /* behind which others come */
 	size_t at = value_length(s);
-	static const char *const joins[] = { ", ", " or ", " and " };
 
 	*n = at > 0;
 	for (size_t i = 0; at && i < ARRAY_SIZE(joins); i++) {
+		const size_t note = note_length(s + at);
 		const size_t join = strlen(joins[i]);
-		const size_t len = strncmp(s + at, joins[i], join) ? 0 :
-				   value_length(s + at + join);
+		const size_t len = strncmp(s + at + note, joins[i], join) ?
+					   0 :
+					   value_length(s + at + note + join);
 
 		if (!len)
 			continue;
-		at += join + len;
+		at += note + join + len;
 		++*n;
-		if (i)
+		if (i != MORE)
 			return at;
 		i = (size_t)-1;
 	}
-	return 0;
+	return at && !s[at + note_length(s + at)] ? at : 0;
 }
 
 /* The values that the help of an option lists: "hardware, ... or published". */
@@ -92,7 +104,7 @@ static void add_values(const struct cli_opt *o, struct buf *out)
 					   (int)word, p);
 			p += word;
 			while (p < s + len && !value_length(p))
-				p++;
+				p += note_length(p) ? note_length(p) : 1;
 		}
 		return;
 	}
@@ -174,15 +186,14 @@ static void print_operands(const struct cmd_tool *tool, const char *count,
 
 		add_source(source_of(names + strspn(names, "[")), &values);
 		if (s->name && values.len)
-			printf("\t%s) list=\"$list %s\" ;;\n", s->name,
-			       values.data);
+			printf("\t%s) list=\"%s\" ;;\n", s->name, values.data);
 		buf_fini(&values);
 	}
-	printf("\t*) [ %s ] || list=\"$list", count);
+	printf("\t*) ;;\n\tesac\n\t[ %s ] || list='", count);
 	for (const struct cmd_spec *s = tool->commands; s->run; s++)
 		if (s->name)
 			printf(" %s", s->name);
-	printf("\" ;;\n\tesac\n");
+	printf("'\n");
 }
 
 /* The options of the command that `word` names; of `*`, of all of them. */
@@ -204,6 +215,17 @@ static void print_commands_options(const struct cmd_tool *tool,
 	printf("' ;;\n\tesac\n");
 }
 
+/* Options where the word begins as one does, else operands and commands. */
+static void print_lists(const struct cmd_tool *tool, const char *count,
+			const char *word)
+{
+	printf("\tif [[ $at == -* ]]; then\n");
+	print_commands_options(tool, word);
+	printf("\telse\n");
+	print_operands(tool, count, word);
+	printf("\tfi\n");
+}
+
 /*
  * The shell splits "--color=al" at the sign, so the option may be one word
  * back, or two.
@@ -216,8 +238,7 @@ static void print_bash(const struct cmd_tool *tool)
 	function_name(tool, function);
 	printf("%s() {\n\tlocal list='' option=''\n"
 	       "\tlocal at=${COMP_WORDS[COMP_CWORD]}\n", function);
-	print_commands_options(tool, "${COMP_WORDS[1]}");
-	print_operands(tool, "\"$COMP_CWORD\" != 1", "${COMP_WORDS[1]}");
+	print_lists(tool, "\"$COMP_CWORD\" != 1", "${COMP_WORDS[1]}");
 	printf("\tcase $at in\n"
 	       "\t=) option=${COMP_WORDS[COMP_CWORD - 1]} at= ;;\n"
 	       "\t*) option=${COMP_WORDS[COMP_CWORD - 1]}\n"
@@ -225,26 +246,31 @@ static void print_bash(const struct cmd_tool *tool)
 	       "option=${COMP_WORDS[COMP_CWORD - 2]} ;;\n\tesac\n"
 	       "\tcase $option in\n");
 	each_option(tool, &all, print_branch);
-	printf("\tesac\n\tCOMPREPLY=($(compgen -W \"$list\" -- \"$at\"))\n}\n"
-	       "complete -o default -F %s %s\n", function, tool->name);
+	printf("\tesac\n\tCOMPREPLY=($(compgen -W \"$list\" -- \"$at\"))\n"
+	       "\t[[ $list == *=* && ${COMPREPLY[0]-} == *= ]] && "
+	       "compopt -o nospace 2>/dev/null\n\treturn 0\n}\n"
+	       "complete -o default -F %s %s\n",
+	       function, tool->name);
 }
 
+/* Names of devices have a sign that the shell would split at. */
 static void print_zsh(const struct cmd_tool *tool)
 {
 	const struct cmd_spec all = cmd_whole(tool, CMD_ALL);
 
 	printf("#compdef %s\n\nlocal line=(\"${words[@]}\") list='' "
-	       "option=''\nlocal at=$line[CURRENT]\n", tool->name);
-	print_commands_options(tool, "$line[2]");
-	print_operands(tool, "$CURRENT != 2", "$line[2]");
+	       "option='' word\nlocal at=$line[CURRENT]\n",
+	       tool->name);
+	print_lists(tool, "$CURRENT != 2", "$line[2]");
 	printf("\toption=$line[CURRENT-1]\n"
-	       "\tcase $at in --*=*) option=${at%%%%=*}; compset -P '*=' ;; esac\n"
+	       "\tcase $at in --*=*) option=${at%%%%=*} list=''; "
+	       "compset -P '*=' ;; esac\n"
 	       "\tcase $option in\n");
 	each_option(tool, &all, print_branch);
-	printf("\tesac\n[ -n \"$list\" ] || { _files; return }\n"
-	       "local word\nfor word in ${=list}; do\n\tcase $word in\n"
+	printf("\tesac\n[ -n \"${list// /}\" ] || { _files; return }\n"
+	       "for word in ${=list}; do\n\tcase $word in\n"
 	       "\t*=) compadd -S '' -- $word ;;\n\t*) compadd -- $word ;;\n"
-	       "\tesac\ndone\n[[ $at == -* ]] || _files\n");
+	       "\tesac\ndone\n");
 }
 
 /* ---- fish ---- */
@@ -304,16 +330,18 @@ static void print_fish(const struct cmd_tool *tool)
 		const struct source *of = source_of(names + strspn(names, "["));
 
 		if (s->name) {
-			printf("complete -c %s -n __fish_use_subcommand -a %s "
-			       "-d ", tool->name, s->name);
+			printf("complete -c %s -n __fish_use_subcommand%s -a %s "
+			       "-d ",
+			       tool->name, cmd_unnamed(tool) ? "" : " -f",
+			       s->name);
 			print_fish_text(s->summary);
 			putchar('\n');
 		}
 		if (s->name && of)
 			printf("complete -c %s -n '__fish_seen_subcommand_from "
-			       "%s' -a '(%s 2>/dev/null | tail -n +2 | cut "
-			       "-d, -f%d)'\n", tool->name, s->name,
-			       of->command, of->column);
+			       "%s' -f -a '(%s 2>/dev/null | tail -n +2 | cut "
+			       "-d, -f%d)'\n",
+			       tool->name, s->name, of->command, of->column);
 		each_option(tool, s, print_fish_option);
 	}
 }

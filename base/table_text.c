@@ -91,8 +91,11 @@ static void add_text(struct buf *out, const char *s, size_t len)
 
 /* ---- which columns, and how wide ---- */
 
-/* Prose is folded to no less, and a narrower column is never folded. */
-enum { NARROWEST = 16 };
+/*
+ * Prose is folded to no less, nor into many lines while there is room for few;
+ * a narrower column is never folded.
+ */
+enum { NARROWEST = 16, FEW = 3, WIDE = 40 };
 
 struct layout {
 	size_t *width;	/* [n_cols] in full */
@@ -162,6 +165,10 @@ static void measure_columns(const struct table *t, struct layout *l)
 			if (word > least)
 				least = word;
 		}
+		const size_t few = l->width[i] / FEW;
+
+		if (prose && few > least)
+			least = few < WIDE ? few : WIDE;
 		l->least[i] = least < l->width[i] ? least : l->width[i];
 	}
 }
