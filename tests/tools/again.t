@@ -13,7 +13,9 @@ written() {
 
 # A build that is behind the sources would be brought up to them here.
 git ls-files '*.[chS]' '*.def' GNUmakefile >"$tmp/sources" 2>/dev/null
+commit=$(git describe --always --dirty=+ --abbrev=12 --match '' 2>/dev/null)
 if [ "$T0_BUILD" != "$PWD/build/$mode" ] || [ ! -e "$T0_BUILD/built" ] ||
+	[ "$commit" != "$(cat "$T0_BUILD/commit")" ] ||
 	[ -n "$(xargs -d '\n' -a "$tmp/sources" sh -c \
 		'find "$@" -newer "$0"' "$T0_BUILD/built" 2>/dev/null)" ]; then
 	skip "$T0_BUILD is not built from what lies here" 3
