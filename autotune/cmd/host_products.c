@@ -82,7 +82,7 @@ static void add_row(struct table *t, const struct cpu_problem *p,
 		table_cell(t, 3, "%.2f", o->lo_s * 1e6);
 		table_cell(t, 4, "%.2f", o->hi_s * 1e6);
 	}
-	table_cell(t, 5, "%.1f", flop / o->time_s / 1e9);
+	table_cell(t, 5, "%.4g", flop / o->time_s / 1e9);
 	if (o->default_s > 0)
 		table_cell(t, 6, "%.3f", o->default_s / o->time_s);
 	table_cell(t, 7, "%s", o->config);

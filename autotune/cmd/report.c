@@ -126,16 +126,19 @@ static bool print_columns(const struct table *all, const char *columns,
 static bool print_text(const struct table *all, const struct tune_report *r,
 		       struct err *e)
 {
-	static const int speed[] = { SHAPE, OP, CACHES, TIME, LO, HI, TFLOPS,
-				     RATE_LO, RATE_HI, PEAK, CALLED, ROCBLAS,
-				     TRITON, T0_GPU, ORIGIN, VERDICT };
+	static const int speed[] = { SHAPE,  OP,     CACHES,  TIME,    LO,
+				     HI,     TFLOPS, RATE_LO, RATE_HI, PEAK,
+				     CLOCK,  CALLED, ROCBLAS, TRITON,  T0_GPU,
+				     ORIGIN, VERDICT };
 	static const int what[] = { SHAPE, CONFIG, SECOND, BEHIND, LIMIT,
 				    TRIED, SPACE };
 
-	if (!print_columns(all, "shape,op,caches,#us,#lo,#hi,#TFLOPS,#from,#to,"
-			   "#% of peak,#launched,#rocBLAS,#Triton,#T0-GPU,"
-			   "origin,verdict",
-			   speed, ARRAY_SIZE(speed), r, e))
+	if (!print_columns(
+		    all,
+		    "shape,op,caches,#\xc2\xb5s,#lo,#hi,#TFLOPS,#from,#to,"
+		    "#% of peak,#at MHz,#launched,#rocBLAS,#Triton,#T0-GPU,"
+		    "origin,verdict",
+		    speed, ARRAY_SIZE(speed), r, e))
 		return false;
 	fputc('\n', r->out);
 	return print_columns(all, "shape,best,runner-up,#behind %,limit,"
@@ -148,9 +151,11 @@ static void note_error(const struct tune_report *r)
 {
 	const struct published_error *x = r->error;
 
-	fprintf(r->out, "\nThe simulator is off by %.1f %% in the mean and %.1f "
-		"%% at worst (%s, %d rows);\nlo, hi, from and to are where 80 %% "
-		"of those lie: %.2f to %.2f of what is simulated.\n",
+	fold_printf(
+		r->out, 0,
+		"The simulator is off by %.1f %% in the mean and "
+		"%.1f %% at worst (%s, %d rows); lo, hi, from and to are where "
+		"80 %% of those lie: %.2f to %.2f of what is simulated.\n",
 		100 * x->mean, 100 * x->worst, x->source, x->rows, x->least,
 		x->most);
 }
@@ -170,9 +175,11 @@ static void note_behind(const struct tune_report *r,
 		if (!o[i].found || !(ours < theirs))
 			continue;
 		shape_text(&o[i].problem, shape);
-		fprintf(r->out, "%s: %.1f TFLOPS launched are below rocBLAS's "
-			"%.1f; limited by %s.\n", shape, ours, theirs,
-			*o[i].limit ? o[i].limit : "nothing that is known");
+		fold_printf(r->out, 2,
+			    "%s: %.1f TFLOPS launched are below rocBLAS's "
+			    "%.1f; limited by %s.\n",
+			    shape, ours, theirs,
+			    *o[i].limit ? o[i].limit : "nothing that is known");
 	}
 }
 
@@ -180,13 +187,16 @@ static void print_notes(const struct tune_report *r,
 			const struct tune_outcome *o, size_t n)
 {
 	if (r->error) {
-		fprintf(r->out, "\nSimulated times are those of the kernels at "
-			"%.0f MHz, less the more of the time the card is busy, "
-			"down to %.0f MHz; `launched' "
-			"adds %.2f us.\nPublished: rocBLAS and Triton by the "
-			"wall clock, normal operands, clock not said; T0-GPU "
-			"on zeros; all in loops, with\nwarm caches.  Cold-b: B "
-			"comes from memory, A and C do not.",
+		fold_printf(
+			r->out, 0,
+			"\nSimulated times are those of the "
+			"kernels at %.0f MHz, less the more of the time the "
+			"card is busy, down to %.0f MHz, and each row's peak "
+			"is that at its clock; `launched' adds %.2f \xc2\xb5s.\n"
+			"Published: rocBLAS and Triton by the wall clock, "
+			"normal operands, clock not said; T0-GPU on zeros; all "
+			"in loops, with warm caches.  Cold-b: B comes from "
+			"memory, A and C do not.\n",
 			cost_value(r->costs, COST_CLOCK_SHORT),
 			cost_value(r->costs, COST_CLOCK),
 			cost_value(r->costs, COST_LAUNCH));
@@ -215,11 +225,12 @@ static bool explain_winner(const struct tune_report *r,
 		const struct cc_stats *s = &code.object[0].stats;
 
 		shape_text(&o->problem, shape);
-		fprintf(r->out, "\n%s: %s\n  %u VGPRs, %u bytes of LDS, %u "
+		fold_printf(
+			r->out, 2,
+			"\n%s: %s\n  %u VGPRs, %u bytes of LDS, %u "
 			"bytes of code, %d workgroups of a WGP at once\n%s",
-			shape, o->config, s->vgprs, s->lds_bytes,
-			s->code_bytes, tune_groups_at_once(&c, (int)s->vgprs,
-							   s->lds_bytes),
+			shape, o->config, s->vgprs, s->lds_bytes, s->code_bytes,
+			tune_groups_at_once(&c, (int)s->vgprs, s->lds_bytes),
 			t.explain.data ? t.explain.data : "");
 	}
 	tune_simulation_fini(&t);

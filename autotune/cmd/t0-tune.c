@@ -391,6 +391,11 @@ static const char notes[] =
 	"double precision, and stores every decision.  --device host measures "
 	"this processor's own products instead.  A search that was killed goes "
 	"on with what is missing.\n"
+	"A configuration such as 128x64x32_w2x2_b2_p1_u1_g8_pad_wgp_even: a "
+	"workgroup's tile of MxN, K at a time; w waves along M and N; b "
+	"buffers in LDS; p tiles ahead in registers; u times unrolled; bands of "
+	"g rows of tiles; LDS padded or swizzled (swz); WGP or CU mode; for "
+	"sizes that tiles divide (even).\n"
 	"Exit: 0 all found, 1 a product without a right configuration, 2 "
 	"trouble, 3 device lost, 77 no device.\n";
 

@@ -37,7 +37,8 @@ static bool open_bench(struct decider *j, struct err *e)
 				  j->o->stop, e);
 
 	if (ok && !j->o->quiet)
-		fprintf(stderr, "t0-tune: %s\n", kfd_info(j->bench.dev)->why);
+		fold_printf(stderr, 2, "t0-tune: %s\n",
+			    kfd_info(j->bench.dev)->why);
 	return ok;
 }
 

@@ -113,9 +113,10 @@ static bool warm_up(struct measurement *b, struct tune_arm *a)
 		before = now;
 	}
 	if (a->good && !b->p->quiet)
-		fprintf(stderr, "t0-tune: warning: the clock was not steady "
-			"after %.0f s of warm-up; intervals will show it\n",
-			most);
+		fold_printf(stderr, 2,
+			    "t0-tune: warning: the clock was not steady "
+			    "after %.0f s of warm-up; intervals will show it\n",
+			    most);
 	return true;
 }
 

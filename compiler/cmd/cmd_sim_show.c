@@ -82,31 +82,50 @@ bool show_branch(const struct sim_line *l, uint64_t *to)
 
 /* ---- text ---- */
 
+/* Values begin here: what is folded goes on below them, behind two blanks. */
+enum { HANG = 16 };
+
+struct in_unit {
+	char text[32];
+};
+
+static struct in_unit in_unit(double value, const char *unit)
+{
+	const char *scaled;
+	const double by = unit_scale(value, unit, &scaled);
+	struct in_unit u;
+
+	snprintf(u.text, sizeof(u.text), "%.4g %s", value * by, scaled);
+	return u;
+}
+
 static void print_head(const struct show_sim *s, FILE *out)
 {
 	const struct sim_result *r = s->r;
 	char costs[128];
 
 	cost_summary(s->m, costs, sizeof(costs));
-	fprintf(out, "%s %s: simulated, not measured\n", s->file, s->kernel);
+	fold_printf(out, HANG, "%s %s: simulated, not measured\n", s->file,
+		    s->kernel);
 	fprintf(out, "  workgroups      %d of %d waves (wave%d), on one WGP\n",
 		s->src->n_groups, s->src->waves_per_group, s->src->wave_size);
 	fprintf(out, "  occupancy       %d of 16 waves a SIMD (limit: %s), %d "
 		"resident\n", r->slots, r->occupancy_limit, r->resident);
-	fprintf(out, "  time            %llu cycles, %.3f us at %.0f MHz\n",
-		(unsigned long long)r->cycles, r->time_s * 1e6, r->clock_mhz);
+	fprintf(out, "  time            %llu cycles, %s at %.0f MHz\n",
+		(unsigned long long)r->cycles, in_unit(r->time_s, "s").text,
+		r->clock_mhz);
 	fprintf(out, "  instructions    %llu, %.3f a cycle\n",
 		(unsigned long long)r->issues, share_of(r->issues, r->cycles));
 	struct buf limit = { 0 };
 
 	show_limit(r, &limit);
 	if (!is_pipe_bound(r))
-		fprintf(out, "  limited by      %s\n", limit.data);
+		fold_printf(out, HANG, "  limited by      %s\n", limit.data);
 	buf_fini(&limit);
-	fprintf(out, "  %s   %s, %.1f %% busy\n", is_pipe_bound(r) ?
-		"limiting pipe" : "busiest pipe ", sim_pipe_name(r->limit),
-		100 * r->share[r->limit]);
-	fprintf(out, "  costs           %s\n", costs);
+	fprintf(out, "  %s   %s, %.1f %% busy\n",
+		is_pipe_bound(r) ? "limiting pipe" : "busiest pipe ",
+		sim_pipe_name(r->limit), 100 * r->share[r->limit]);
+	fold_printf(out, HANG, "  costs           %s\n", costs);
 }
 
 /* The limit of what it computes with: matrix units, or pairs of FMA. */
@@ -123,13 +142,16 @@ static void print_flop(const struct show_sim *s, FILE *out)
 {
 	const char *of;
 	const double peak = peak_flops(s, &of), rate = s->flop / s->gpu->time_s;
+	const struct sim_range *r = sim_range(SIM_RANGE_TIMES);
 
 	if (s->flop > 0)
-		fprintf(out, "  arithmetic      %.3f TFLOPS (%.3f to %.3f), "
-			"masked lanes counted, %.1f %% of %s\n", rate / 1e12,
-			rate / 1e12 / sim_range(SIM_RANGE_TIMES)->most,
-			rate / 1e12 / sim_range(SIM_RANGE_TIMES)->least,
-			100 * rate / peak, of);
+		fold_printf(out, HANG,
+			    "  arithmetic      %s (%s to %s), masked lanes "
+			    "counted, %.1f %% of %s\n",
+			    in_unit(rate, "FLOP/s").text,
+			    in_unit(rate / r->most, "FLOP/s").text,
+			    in_unit(rate / r->least, "FLOP/s").text,
+			    100 * rate / peak, of);
 }
 
 static double time_of(const struct show_sim *s)
@@ -141,10 +163,12 @@ static double time_of(const struct show_sim *s)
 static void print_range(const struct show_sim *s, FILE *out)
 {
 	const struct sim_range *r = sim_range(SIM_RANGE_TIMES);
-	const double us = time_of(s) * 1e6;
+	const double time_s = time_of(s);
 
-	fprintf(out, "  range           %.3f to %.3f us, as of 80 %% of %d %s\n",
-		us * r->least, us * r->most, r->rows, r->of);
+	fold_printf(out, HANG,
+		    "  range           %s to %s, as of 80 %% of %d %s\n",
+		    in_unit(time_s * r->least, "s").text,
+		    in_unit(time_s * r->most, "s").text, r->rows, r->of);
 }
 
 static void print_gpu(const struct show_sim *s, FILE *out)
@@ -155,12 +179,13 @@ static void print_gpu(const struct show_sim *s, FILE *out)
 		print_range(s, out);
 		return;
 	}
-	fprintf(out,
-		"  whole GPU       %llu workgroups on %d WGPs, %d at "
-		"once, %.0f rounds: %.3f us and %.2f us of launch "
-		"(limit: %s)\n",
-		(unsigned long long)g->groups, g->wgps, g->groups_per_wgp,
-		g->full_rounds, g->time_s * 1e6, g->launch_s * 1e6, g->limit);
+	fold_printf(out, HANG,
+		    "  whole GPU       %llu workgroups on %d WGPs, %d at "
+		    "once, %.0f round%s: %s and %s of launch (limit: %s)\n",
+		    (unsigned long long)g->groups, g->wgps, g->groups_per_wgp,
+		    g->full_rounds, g->full_rounds == 1 ? "" : "s",
+		    in_unit(g->time_s, "s").text,
+		    in_unit(g->launch_s, "s").text, g->limit);
 	print_range(s, out);
 	print_flop(s, out);
 }
@@ -250,25 +275,32 @@ bool show_annotated(const struct show_sim *s, FILE *out, struct err *e)
 {
 	struct isa_target t = { ISA_GFX11, s->src->wave_size, false };
 	uint64_t all = wave_cycles(s->r);
+	struct buf line = { 0 };
 
-	fprintf(out, "\n  offset   issues  share  stalls per execution (cycles)"
-		"            instruction\n");
+	fprintf(out,
+		"\n  offset   issues  share  instruction                   "
+		"; cycles of stalls\n");
 	for (int i = 0; i < s->r->n_lines; i++) {
 		const struct sim_line *l = &s->r->line[i];
 		char text[ISA_TEXT_MAX], why[96];
 
 		isa_print(&t, &l->in, text, sizeof(text));
 		show_reasons(l, why, sizeof(why));
-		fprintf(out, "%8llx %8llu %5.1f%%  %-42s %s",
-			(unsigned long long)(l->pc - s->src->code_va),
-			(unsigned long long)l->issues,
-			100 * share_of(count_stalled(l) + l->issues, all), why,
-			text);
+		buf_reset(&line);
+		buf_printf(&line, "%8llx %8llu %5.1f%%  %-*s",
+			   (unsigned long long)(l->pc - s->src->code_va),
+			   (unsigned long long)l->issues,
+			   100 * share_of(count_stalled(l) + l->issues, all),
+			   *why || l->conflicts ? 29 : 0, text);
+		if (*why)
+			buf_printf(&line, " ; %s", why);
 		if (l->conflicts)
-			fprintf(out, "  // bank conflicts: %.1f cycles",
-				share_of(l->conflicts, l->issues));
-		fputc('\n', out);
+			buf_printf(&line, " ; bank conflicts %.1f",
+				   share_of(l->conflicts, l->issues));
+		fold_printf(out, 28 - strspn(line.data, " "), "%s\n",
+			    line.data);
 	}
+	buf_fini(&line);
 	return !ferror(out) || err_set(e, ERR_IO, "writing the listing");
 }
 

@@ -212,8 +212,10 @@ static bool compile_function(struct options *o, const struct ssa_func *f,
 	}
 	good = cc_compile(f, &o->cc, &obj, e);
 	if (good && o->verify)
-		fprintf(stderr, "t0-cc: %s: %u bytes of code pass the "
-			"verifier\n", f->name, obj.stats.code_bytes);
+		fold_printf(stderr, 2,
+			    "t0-cc: %s: %u bytes of code pass the "
+			    "verifier\n",
+			    f->name, obj.stats.code_bytes);
 	if (good && o->cmd.output)
 		good = file_write_atomic(o->cmd.output, obj.bytes.data,
 					 obj.bytes.len, e);
@@ -308,7 +310,7 @@ static bool parse_type(const char *text, enum dsl_type *out, struct err *e)
 static void print_source(void *ctx, const char *text)
 {
 	(void)ctx;
-	fprintf(stderr, "t0-cc: %s\n", text);
+	fold_printf(stderr, 2, "t0-cc: %s\n", text);
 }
 
 /* As programs get it that use the library. */
@@ -481,8 +483,8 @@ static bool explain_costs(const struct options *o, struct err *e)
 
 	cost_origins(&o->costs, origins);
 	cost_summary(&o->costs, summary, sizeof(summary));
-	fprintf(stderr, "costs %s\nread from %s: %s\n", origins,
-		res_path(o->db), summary);
+	fold_printf(stderr, 2, "costs %s\nread from %s: %s\n", origins,
+		    res_path(o->db), summary);
 	table_init(&t, COST_COLUMNS);
 	cost_list_changed(&o->costs, &t);
 	bool ok = !t.n_rows || table_print(&t, TABLE_TEXT, stderr, e);

@@ -205,11 +205,11 @@ bool cost_open(struct cost_model *m, const char *chip, const char *path,
 
 /*
  * Append one line per row, and per mnemonic with a value of its own, to a
- * table: "name,#value,unit,origin,#age_days,#spread,#n,confidence,#default,
+ * table: "name,~value,unit,origin,#age_days,#spread,#n,confidence,~default,
  * source,fitted_on".
  */
 #define COST_COLUMNS \
-	"name,#value,unit,origin,#age_days,#spread,#n,confidence,#default," \
+	"name,~value,unit,origin,#age_days,#spread,#n,confidence,~default," \
 	"source,fitted_on"
 void cost_list(const struct cost_model *m, struct table *t);
 

@@ -191,6 +191,17 @@ static void list_op(struct table *t, enum isa_op op, const char *metric,
 	list_value(t, v);
 }
 
+/* What it was fitted on, between commas. */
+static void list_fit(struct table *t, const struct cost_fit *fit)
+{
+	struct buf on = { 0 };
+
+	for (const char *p = fit->on; *p; p++)
+		buf_adds(&on, *p == '|' ? ", " : (char[]){ *p, '\0' });
+	table_cell(t, 10, "%s", on.data);
+	buf_fini(&on);
+}
+
 void cost_list(const struct cost_model *m, struct table *t)
 {
 	for (int i = 0; i < COST_ROW_COUNT; i++) {
@@ -204,7 +215,7 @@ void cost_list(const struct cost_model *m, struct table *t)
 		table_cell(t, 7, "%c", row->confidence);
 		list_number(t, 8, row->value);
 		if (fit)
-			table_cell(t, 10, "%s", fit->on);
+			list_fit(t, fit);
 	}
 	for (int op = 0; op < ISA_OP_COUNT; op++) {
 		if (m->op[op].has_latency)

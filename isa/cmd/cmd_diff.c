@@ -271,6 +271,9 @@ bool isa_cmd_diff(struct cmd *c, struct err *e)
 	add_changed(&t, a, b);
 	add_encodings(&t, a, b);
 	ok = cmd_table(c, &t, e);
+	if (ok && !t.n_rows)
+		cmd_remark(c, "%s and %s have the same instructions", chip[0],
+			   chip[1]);
 	table_fini(&t);
 	buf_fini(&columns);
 	return ok;

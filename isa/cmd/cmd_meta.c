@@ -3,6 +3,7 @@
  *
  * What a kernel needs, what it consists of, and how many waves of it fit.
  */
+#include <stdlib.h>
 #include <string.h>
 
 #include "isa/cmd/cmd.h"
@@ -141,11 +142,14 @@ static void print_line(FILE *out, const char *name, const char *fmt, ...)
 {
 	va_list ap;
 
-	fprintf(out, "  %-12s ", name);
+	char *text = NULL;
+
 	va_start(ap, fmt);
-	vfprintf(out, fmt, ap);
+	if (vasprintf(&text, fmt, ap) < 0)
+		mem_ran_out(strlen(fmt), MEM_HERE);
 	va_end(ap);
-	putc('\n', out);
+	fold_printf(out, 13, "  %-12s %s\n", name, text);
+	free(text);
 }
 
 static void print_mix(FILE *out, const struct kernel_facts *f)

@@ -65,15 +65,17 @@ static void show_row(struct table *t, const char *kernel,
 	table_cell(t, 6, "%s", verify_rule_remedy(f->rule));
 }
 
+enum { HANG = 2 }; /* of what a terminal has no room for */
+
 static void show_text(FILE *out, const struct verify_finding *f,
 		      const char *path)
 {
-	fprintf(out, "0x%llx: %s: %s\n", (unsigned long long)f->addr,
-		verify_rule_name(f->rule), verify_rule_summary(f->rule));
-	fprintf(out, "\t%s\n\t%s\n", f->text, f->what);
+	fold_printf(out, HANG, "0x%llx: %s: %s\n", (unsigned long long)f->addr,
+		    verify_rule_name(f->rule), verify_rule_summary(f->rule));
+	fold_printf(out, HANG, "\t%s\n\t%s\n", f->text, f->what);
 	if (*path)
-		fprintf(out, "\tpath: %s\n", path);
-	fprintf(out, "\tremedy: %s\n", verify_rule_remedy(f->rule));
+		fold_printf(out, HANG, "\tpath: %s\n", path);
+	fold_printf(out, HANG, "\tremedy: %s\n", verify_rule_remedy(f->rule));
 }
 
 static bool show_one(struct verify_show *show, struct verify_input *in,
@@ -85,13 +87,14 @@ static bool show_one(struct verify_show *show, struct verify_input *in,
 	if (!set_allow(in, show->allow, e) || !isa_verify(in, &r, e))
 		return false;
 	if (!show->table)
-		fprintf(show->out,
-			"%s: %d finding%s in %d instructions and %d "
-			"blocks%s\n",
-			kernel ? kernel : "code", r.n, r.n == 1 ? "" : "s",
-			r.n_insns, r.n_blocks,
-			r.lds_of_launch ? "; its LDS depends on the launch" :
-					  "");
+		fold_printf(show->out, HANG,
+			    "%s: %d finding%s in %d instructions and %d "
+			    "blocks%s\n",
+			    kernel ? kernel : "code", r.n, r.n == 1 ? "" : "s",
+			    r.n_insns, r.n_blocks,
+			    r.lds_of_launch ?
+				    "; its LDS depends on the launch" :
+				    "");
 	for (int i = 0; i < r.n; i++) {
 		path_text(&r.v[i], &path);
 		if (show->table)

@@ -89,7 +89,7 @@ static void text_time(const struct kfd_job *r, struct buf *out)
 		unit_print(out, r->simulated_s * x->least, "s");
 		buf_adds(out, " to ");
 		unit_print(out, r->simulated_s * x->most, "s");
-		buf_adds(out, " (t0-sim explains it)\n");
+		buf_addc(out, '\n');
 	}
 }
 
@@ -216,7 +216,9 @@ bool kfd_job_show(const struct kfd_job *r, struct err *e)
 		soft_watch_profile(r->watched, &text);
 	}
 	good = save_buffers(r, e);
-	if (good)
+	if (good && r->cmd.format == TABLE_TEXT)
+		fold_printf(r->cmd.out, 2, "%s", text.data);
+	else if (good)
 		fwrite(text.data, 1, text.len, r->cmd.out);
 	buf_fini(&text);
 	return good;

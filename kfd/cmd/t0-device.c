@@ -106,13 +106,31 @@ static void add_fact(struct table *t, const char *name, const char *unit,
 	table_cell(t, 2, "%s", unit ? unit : "");
 }
 
+/* Bytes as a reader counts them; programs get them all. */
+static bool add_size(struct table *t, const char *name, const char *unit,
+		     double v)
+{
+	const double bytes = !strcmp(unit, "byte") ? v :
+			     !strcmp(unit, "KiB")  ? v * 1024 :
+						     NAN;
+	const char *scaled;
+
+	if (isnan(bytes) || o.cmd.format == TABLE_JSON ||
+	    o.cmd.format == TABLE_CSV)
+		return false;
+	const double by = unit_scale(bytes, "B", &scaled);
+
+	add_fact(t, name, scaled, "%.4g", bytes * by);
+	return true;
+}
+
 /* NAN means that the kernel does not say. */
 static void add_figure(struct table *t, const char *name, const char *unit,
 		   unsigned digits, double v)
 {
 	if (isnan(v))
 		add_fact(t, name, unit, NULL);
-	else
+	else if (!add_size(t, name, unit ? unit : "", v))
 		add_fact(t, name, unit, "%.*f", (int)digits, v);
 }
 
@@ -125,10 +143,10 @@ static void add_text(struct table *t, const char *name, const char *s)
 static void add_number(struct table *t, const char *name, const char *unit,
 		   uint64_t v)
 {
-	if (v)
-		add_fact(t, name, unit, "%llu", (unsigned long long)v);
-	else
+	if (!v)
 		add_fact(t, name, unit, NULL);
+	else if (!add_size(t, name, unit ? unit : "", (double)v))
+		add_fact(t, name, unit, "%llu", (unsigned long long)v);
 }
 
 static void add_hex(struct table *t, const char *name, uint64_t v)
@@ -212,8 +230,7 @@ static void runtime_facts(struct table *t, struct kfd_dev *dev)
 	else
 		add_fact(t, "device clock", "tick", NULL);
 	if (kfd_vram_available(dev, &left, NULL))
-		add_fact(t, "VRAM available", "byte", "%llu",
-		     (unsigned long long)left);
+		add_number(t, "VRAM available", "byte", left);
 	else
 		add_fact(t, "VRAM available", "byte", NULL);
 	add_hex(t, "LDS aperture", info->lds_base);

@@ -166,10 +166,11 @@ static bool show_watched(struct kfd_job *r, bool *good, struct err *e)
 			   r->watch.stop);
 	n = soft_watch_findings(r->watched, &text);
 	if (text.len)
-		fputs(text.data, stderr);
+		fold_printf(stderr, 2, "%s", text.data);
 	if (n)
-		fprintf(stderr, "t0-run: --check: %" PRIu64 " finding%s\n", n,
-			n == 1 ? "" : "s");
+		fold_printf(stderr, 2,
+			    "t0-run: --check: %" PRIu64 " finding%s\n", n,
+			    n == 1 ? "" : "s");
 	buf_fini(&text);
 	if (!soft_watch_trace_end(r->watched, *good ? e : NULL))
 		*good = false;

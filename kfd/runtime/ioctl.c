@@ -144,7 +144,7 @@ static bool open_error(const char *path, int err, struct err *e)
 	case ENOENT:
 	case ENXIO:
 	case ENODEV:
-		return err_sys(e, ERR_NODEV, err,
+		return err_set(e, ERR_NODEV,
 			       "%s: the amdgpu kernel driver is not loaded or "
 			       "found no GPU (T0_DEVICE=soft needs none)",
 			       path);

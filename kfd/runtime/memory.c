@@ -460,11 +460,18 @@ static void consider_range(struct nearest *n, uint64_t at, size_t size_bytes,
 	*n = (struct nearest){ n->va, at, d, size_bytes, domain, name, freed };
 }
 
+/* What is further from an address has nothing to do with it. */
+#define FAR_BYTES (1ull << 32)
+
 static void describe_nearest(const struct nearest *n, struct buf *out)
 {
 	const char *state = n->freed ? "freed " : "";
 
 	buf_printf(out, "0x%llx is ", (unsigned long long)n->va);
+	if (n->dist >= FAR_BYTES) {
+		buf_adds(out, "near nothing that was allocated");
+		return;
+	}
 	if (n->dist == 0)
 		buf_printf(out, "%llu bytes into ",
 			   (unsigned long long)(n->va - n->at));

@@ -191,12 +191,17 @@ static void say_rejects(const struct probe_rejects *all)
 
 	probe_rejects_print(all->n, &why);
 	if (why.len)
-		fprintf(stderr, "t0-probe: measured again: %s (--csv has them "
-			"by row)\n", why.data);
+		fold_printf(stderr, 2,
+			    "t0-probe: measured again: %s (--csv has them "
+			    "by row)\n",
+			    why.data);
 	if (all->empty)
-		fprintf(stderr, "t0-probe: %u row%s without a value: what else "
+		fold_printf(
+			stderr, 2,
+			"t0-probe: %u row%s without a value: what else "
 			"runs here left no time to measure; again when it is "
-			"idle\n", all->empty, all->empty == 1 ? "" : "s");
+			"idle\n",
+			all->empty, all->empty == 1 ? "" : "s");
 	buf_fini(&why);
 }
 

@@ -102,7 +102,9 @@ bool probe_was_evicted(const struct probe_reading *before,
 	if (!before->counts_evicted || !after->counts_evicted ||
 	    after->evicted_ms == before->evicted_ms)
 		return false;
-	fprintf(stderr, "t0-probe: warning: the driver kept our queues off the "
+	fold_printf(
+		stderr, 2,
+		"t0-probe: warning: the driver kept our queues off the "
 		"card for %llu ms while this was measured (memory pressure or "
 		"suspend); measure again\n",
 		(unsigned long long)(after->evicted_ms - before->evicted_ms));
@@ -182,8 +184,10 @@ bool probe_run_end(struct probe_run *r, const struct probe_opts *o, bool good,
 static void on_wait(void *ctx, const char *holder)
 {
 	(void)ctx;
-	fprintf(stderr, "t0-probe: waiting for %s, which measures on this "
-		"GPU\n", holder);
+	fold_printf(stderr, 2,
+		    "t0-probe: waiting for %s, which measures on this "
+		    "GPU\n",
+		    holder);
 }
 
 bool probe_lock(const struct kfd_info *info, struct kfd_lock *l, struct err *e)

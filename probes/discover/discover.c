@@ -57,8 +57,10 @@ static bool ask_oracle(struct discovery *d)
 		free(d->oracle);
 		d->oracle = NULL;
 		if (!d->o->quiet)
-			fprintf(stderr, "t0-probe: %s is not installed: its "
-				"column is n/a\n", d->o->oracle);
+			fold_printf(stderr, 2,
+				    "t0-probe: %s is not installed: its "
+				    "column is n/a\n",
+				    d->o->oracle);
 	}
 	return true;
 }
@@ -85,7 +87,8 @@ static bool look_at_device(struct discovery *d, struct res_device *rd)
 	if (!kfd_open(&dev, d->o->device, d->e))
 		return false;
 	if (!d->o->quiet)
-		fprintf(stderr, "t0-probe: device: %s\n", kfd_info(dev)->why);
+		fold_printf(stderr, 2, "t0-probe: device: %s\n",
+			    kfd_info(dev)->why);
 	snprintf(d->device, sizeof(d->device), "%s", kfd_info(dev)->spec);
 	probe_device_row(kfd_info(dev), &d->mem, rd);
 	kfd_close(dev);
@@ -237,9 +240,10 @@ static bool run_slots(struct discovery *d, bool hardware)
 	if (d->n_todo < d->slots.n && !d->o->quiet)
 		for (int i = 0; i < d->slots.n; i++)
 			if (d->stored[i]) {
-				fprintf(stderr, "t0-probe: going on with run "
-					"%lld: %d slots to do\n",
-					(long long)d->run, d->n_todo);
+				fold_printf(stderr, 2,
+					    "t0-probe: going on with run "
+					    "%lld: %d slots to do\n",
+					    (long long)d->run, d->n_todo);
 				break;
 			}
 	if ((hardware || d->o->second_opinion) && !second_opinion(d))

@@ -28,9 +28,9 @@ static const char lacking[] =
 	"sum(difference <> '' AND errata = ''), "                       \
 	"sum(difference <> '' AND errata <> '') "                    \
 	"FROM v_slots WHERE run = ?1 "
-static const char counts[] =
-	"SELECT encoding, " COUNTS "GROUP BY encoding "
-	"UNION ALL SELECT 'total', " COUNTS;
+static const char counts[] = "SELECT encoding, " COUNTS "GROUP BY encoding "
+			     "UNION ALL SELECT 'total', " COUNTS
+			     "GROUP BY run HAVING count(DISTINCT encoding) > 1";
 static const char count_columns[] =
 	"encoding,#slots,#executes,#illegal,#faults,#hangs,#graphics,"
 	"#unproven,#differences,#explained";

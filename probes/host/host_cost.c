@@ -392,8 +392,10 @@ static void add_row(struct host_costs *c, const struct measure *m)
 	table_cell(t, 0, "%s", m->inst->name);
 	if (s->n) {
 		table_cell(t, 1, "%.3f", r.value);
-		table_cell(t, 2, "%.3f", r.lo);
-		table_cell(t, 3, "%.3f", r.hi);
+		if (!isnan(r.lo)) {
+			table_cell(t, 2, "%.3f", r.lo);
+			table_cell(t, 3, "%.3f", r.hi);
+		}
 		table_cell(t, 4, "%zu", s->n);
 		table_cell(t, 5, "%.0f", core_hz(c, s) * 1e-6);
 		compare_published(c, m, r.value);
@@ -423,13 +425,23 @@ static void print_summary(const struct host_costs *c)
 	if (c->h.o->quiet)
 		return;
 	if (c->counted && c->h.perf.hardware)
-		fprintf(stderr, "t0-probe: %.2f instructions per cycle over "
-			"the whole run%s\n", c->count.value[1] /
-			c->count.value[0],
-			c->count.multiplexed ? " (counters shared)" : "");
-	fprintf(stderr, "t0-probe: %u of %u published figures for %s agree "
-		"within 5 %% or 0.1 cycle; %u wrong results\n", c->agreed,
-		c->compared, host_arch_name(c->h.cpu.arch), c->wrong);
+		fold_printf(stderr, 2,
+			    "t0-probe: %.2f instructions per cycle over "
+			    "the whole run%s\n",
+			    c->count.value[1] / c->count.value[0],
+			    c->count.multiplexed ? " (counters shared)" : "");
+	if (c->compared)
+		fold_printf(stderr, 2,
+			    "t0-probe: %u of %u published figures "
+			    "for %s agree within 5 %% or 0.1 cycle; %u wrong "
+			    "results\n",
+			    c->agreed, c->compared,
+			    host_arch_name(c->h.cpu.arch), c->wrong);
+	else
+		fold_printf(stderr, 2,
+			    "t0-probe: no published figures for "
+			    "this processor; %u wrong results\n",
+			    c->wrong);
 }
 
 /* Every row of host.def, or those whose name begins with --inst. */

@@ -261,19 +261,23 @@ static void say_cache(const struct host_cpu *cpu, int level,
 	const uint64_t size = cpu->cache_bytes[level];
 	const double in = latency_at(c, n, size / 2);
 
-	fprintf(stderr, "t0-probe: L%d, %llu KiB by CPUID: %.2f ns in half of "
-		"it", level + 1, (unsigned long long)size / 1024, in);
-	if (!size || c[n - 1].bytes < 2 * size) {
-		fprintf(stderr, "; twice its size was not measured\n");
-		return;
-	}
 	const double out = latency_at(c, n, 2 * size);
+	struct buf text = { 0 };
 
-	fprintf(stderr, ", %.2f ns in twice its size: %s\n", out,
-		out > 1.4 * in	     ? "a step" :
-		cpu->virtual_machine ? "no step (a virtual machine's share of "
-				       "it may be smaller)" :
-				       "no step");
+	buf_printf(&text, "t0-probe: L%d, ", level + 1);
+	unit_print(&text, (double)size, "B");
+	buf_printf(&text, " by CPUID: %.2f ns in half of it", in);
+	if (!size || c[n - 1].bytes < 2 * size)
+		buf_adds(&text, "; twice its size was not measured");
+	else
+		buf_printf(&text, ", %.2f ns in twice its size: %s", out,
+			   out > 1.4 * in	? "a step" :
+			   cpu->virtual_machine ? "no step (a virtual "
+						  "machine's share of it may "
+						  "be smaller)" :
+						  "no step");
+	fold_printf(stderr, 2, "%s\n", text.data);
+	buf_fini(&text);
 }
 
 static void say_steps(struct host_session *h, const struct host_chase *c,
@@ -285,10 +289,14 @@ static void say_steps(struct host_session *h, const struct host_chase *c,
 	if (h->o->quiet || !n)
 		return;
 	const int found = host_plateaus(c, n, at, ns, 8);
-	for (int i = 0; i < found; i++)
-		fprintf(stderr, "t0-probe: plateau %d: %.2f ns up to %llu "
-			"KiB\n", i + 1, ns[i],
-			(unsigned long long)at[i] / 1024);
+	for (int i = 0; i < found; i++) {
+		struct buf size = { 0 };
+
+		unit_print(&size, (double)at[i], "B");
+		fprintf(stderr, "t0-probe: plateau %d: %.2f ns up to %s\n",
+			i + 1, ns[i], size.data);
+		buf_fini(&size);
+	}
 	for (int i = 0; i < h->cpu.n_caches; i++)
 		say_cache(&h->cpu, i, c, n);
 }

@@ -54,10 +54,12 @@ bool host_begin(struct host_session *h, const struct probe_opts *o,
 			       "is not invariant (CPUID 0x80000007), so there "
 			       "is no clock to measure with", h->cpu.name);
 	if (!o->quiet)
-		fprintf(stderr, "t0-probe: device: %s, %s (%s), TSC %.3f GHz\n"
-			"t0-probe: %s\n", h->cpu.name,
-			host_arch_name(h->cpu.arch), h->cpu.why,
-			(double)h->cpu.tsc_hz * 1e-9, h->perf.what);
+		fold_printf(stderr, 2,
+			    "t0-probe: device: %s, %s (%s), TSC %.3f GHz\n"
+			    "t0-probe: %s\n",
+			    h->cpu.name, host_arch_name(h->cpu.arch),
+			    h->cpu.why, (double)h->cpu.tsc_hz * 1e-9,
+			    h->perf.what);
 	if (!begin_run(h, verb, e))
 		return false;
 	res_batch_begin(h->run.db);
@@ -121,9 +123,10 @@ bool host_again(struct host_session *h, struct err *e)
 	    !res_query_int(h->run.db, &same, e, agree, "ii", before,
 			   h->run.id))
 		return false;
-	fprintf(stderr, "t0-probe: %lld of %lld results agree with run %lld "
-		"within the intervals of both\n", (long long)same,
-		(long long)all, (long long)before);
+	fold_printf(stderr, 2,
+		    "t0-probe: %lld of %lld results agree with run %lld "
+		    "within the intervals of both\n",
+		    (long long)same, (long long)all, (long long)before);
 	return true;
 }
 

@@ -203,8 +203,8 @@ static bool open_device(struct dispatch *d, struct err *e)
 	if (!kfd_open(&d->dev, d->o->device, e))
 		return false;
 	if (!d->o->quiet)
-		fprintf(stderr, "t0-probe: device: %s\n",
-			kfd_info(d->dev)->why);
+		fold_printf(stderr, 2, "t0-probe: device: %s\n",
+			    kfd_info(d->dev)->why);
 	const struct kfd_queue_opts o = { .stop = d->o->stop };
 
 	return kfd_queue_new(d->dev, &o, &d->q, e) &&
@@ -229,8 +229,8 @@ int probe_dispatch(const struct probe_opts *o, struct err *e)
 	if (good) {
 		probe_perf_open(&d.perf);
 		if (!o->quiet)
-			fprintf(stderr, "t0-probe: per packet; %s\n",
-				d.perf.what);
+			fold_printf(stderr, 2, "t0-probe: per packet; %s\n",
+				    d.perf.what);
 		good = run_all(&d, &r, &t, e);
 		probe_perf_close(&d.perf);
 	}

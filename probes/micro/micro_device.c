@@ -107,9 +107,9 @@ bool micro_device_open(struct micro_device *d, const struct probe_opts *o,
 	if (!cost_set_list(&d->costs, &o->set, e) || !open_device(d, e))
 		return false;
 	if (!o->quiet)
-		fprintf(stderr, "t0-probe: device: %s%s\n",
-			kfd_info(d->dev)->why,
-			d->timed ? "; results are simulated" : "");
+		fold_printf(stderr, 2, "t0-probe: device: %s%s\n",
+			    kfd_info(d->dev)->why,
+			    d->timed ? "; results are simulated" : "");
 	return open_memory(d, e) && begin_run(d, verb, e);
 }
 

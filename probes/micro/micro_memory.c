@@ -184,7 +184,7 @@ static bool report_level(struct memory *m, struct micro_probe *p,
 	char params[64];
 
 	table_row(t);
-	table_cell(t, 0, "%llu", (unsigned long long)bytes);
+	probe_bytes_cell(m->d.o, t, 0, bytes);
 	table_cell(t, 1, "latency");
 	if (p->series.n) {
 		const double v = probe_series_median(&p->series).value;
@@ -273,7 +273,7 @@ static bool store_stream(struct memory *m, struct micro_probe *p, bool write,
 	char params[64];
 
 	table_row(t);
-	table_cell(t, 0, "%llu", (unsigned long long)bytes);
+	probe_bytes_cell(m->d.o, t, 0, bytes);
 	table_cell(t, 1, "%s", write ? "write" : "read");
 	table_cell(t, 3, "B/cycle");
 	table_cell(t, 7, "%s", p->right ? "right" : "wrong");
@@ -401,7 +401,7 @@ static bool store_slice(struct memory *m, struct micro_probe *p,
 	const double got = probe_series_median(&p->series).value;
 
 	table_row(t);
-	table_cell(t, 0, "%llu", (unsigned long long)s->bytes * p->groups);
+	probe_bytes_cell(m->d.o, t, 0, s->bytes * p->groups);
 	table_cell(t, 1, "read by %u workgroups", p->groups);
 	table_cell(t, 2, "%.2f", got);
 	table_cell(t, 3, "B/cycle");

@@ -235,7 +235,7 @@ int probe_tiers(const struct probe_opts *o, struct err *e)
 	good = probe_run_end(&r, o, good, code, e) &&
 	       probe_print_table(o, &t->table, NULL, e);
 	if (good && o->format == TABLE_TEXT && !o->format_out)
-		printf("%s\n", text.data);
+		fold_printf(stdout, 2, "%s\n", text.data);
 	if (good && code)
 		err_set(e, ERR_NODEV, "tier %d was required; %s", o->require,
 			text.data);

@@ -305,15 +305,22 @@ bool tiers_wmma(struct tiers *t)
 static bool tell_speed(struct tiers *t, const char *check, double value,
 		       double peak, const char *unit)
 {
+	const char *scaled;
+	const double by = unit_scale(value, unit, &scaled);
+
 	if (t->emulated)
-		return tiers_pass(t, check, "emulated: %.4g %s by this host, "
-				  "which says nothing of a card", value, unit);
+		return tiers_pass(t, check,
+				  "emulated: %.4g %s by this host, "
+				  "which says nothing of a card",
+				  value * by, scaled);
 	if (value > peak * 1.05 || value < peak * 0.05)
-		return tiers_fail(t, check, "%.4g %s is %.0f %% of the peak of "
-				  "%.4g: not to be believed", value, unit,
-				  100 * value / peak, peak);
+		return tiers_fail(t, check,
+				  "%.4g %s is %.0f %% of the peak of "
+				  "%.4g: not to be believed",
+				  value * by, scaled, 100 * value / peak,
+				  peak * by);
 	return tiers_pass(t, check, "%.4g %s, %.0f %% of the peak of %.4g",
-			  value, unit, 100 * value / peak, peak);
+			  value * by, scaled, 100 * value / peak, peak * by);
 }
 
 static double report_median(struct tiers *t, const char *name,

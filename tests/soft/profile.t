@@ -13,7 +13,7 @@ is "$(awk '$3 == "LDS" { print $1 }' "$tmp/out")" 3 'LDS instructions too'
 is "$(awk '/vector memory$/ { print $1 }' "$tmp/out")" 4 'and memory ones'
 is "$(grep -c 'hazard.s:[0-9]*)$' "$tmp/out")" 18 \
 	'every instruction has its line'
-has "$tmp/out" 'ds_load_b32 v3, v0 at clean+0x28' 'and its text and place'
+has "$tmp/out" 'clean+0x28        ds_load_b32 v3, v0' 'and its text and place'
 
 # shellcheck disable=SC2086
 exits 0 'two waves of two workgroups' "$run" -q --device soft --profile \

@@ -284,8 +284,8 @@ static bool predict_all(struct list *l, const struct cost_model *m, bool quiet,
 			return false;
 		}
 		if (!quiet)
-			fprintf(stderr, "t0-sim: %s: left out: %s\n",
-				l->v[i].key, why.msg);
+			fold_printf(stderr, 2, "t0-sim: %s: left out: %s\n",
+				    l->v[i].key, why.msg);
 		++*skipped;
 	}
 	l->n = kept;
@@ -329,9 +329,12 @@ bool others_rows_run(const char *path, const struct cost_model *m, bool quiet,
 		  predict_file(&b, path, m, quiet, stop, &l, &skipped, e);
 
 	if (ok && skipped && !quiet)
-		fprintf(stderr, "t0-sim: %s: %d rows used, %d left out (no "
+		fold_printf(
+			stderr, 2,
+			"t0-sim: %s: %d rows used, %d left out (no "
 			"tile, not said to be reliable, or nothing to compare "
-			"with)\n", path, l.n, skipped);
+			"with)\n",
+			path, l.n, skipped);
 	for (int i = 0; ok && i < l.n; i++)
 		fn(ctx, &l.v[i]);
 	free(l.v);

@@ -325,13 +325,16 @@ void exam_print_mca(const struct exam *x)
 		n++;
 	}
 	if (!n)
-		fprintf(stderr, "%s: llvm-mca-19 gave no prediction; is it "
-			"installed?\n", x->o->tool);
+		fold_printf(stderr, 2,
+			    "%s: llvm-mca-19 gave no prediction; is it "
+			    "installed?\n",
+			    x->o->tool);
 	else if (!x->o->quiet)
-		fprintf(stderr, "%s: mean error of the whole time of %d "
-			"traces: %.1f %%, llvm-mca-19 on the same "
-			"instructions: %.1f %%\n", x->o->tool, n,
-			100 * ours / n, 100 * theirs / n);
+		fold_printf(stderr, 2,
+			    "%s: mean error of the whole time of %d "
+			    "traces: %.1f %%, llvm-mca-19 on the same "
+			    "instructions: %.1f %%\n",
+			    x->o->tool, n, 100 * ours / n, 100 * theirs / n);
 }
 
 /* ---- database and picture ---- */

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "isa/text/text.h"
 #include "kfd/soft/watch/watch_int.h"
 
 static const char *const pipe_name[ISA_PIPE_COUNT] = {
@@ -52,6 +53,27 @@ static void print_classes(const struct soft_watch *t, uint64_t all,
 		   100.0);
 }
 
+/* "saxpy+0x34    v_mov_b32 v0, v1  (saxpy.cl:12)": no address of this run. */
+static void print_place(const struct soft_watch *t, const struct site *s,
+			struct buf *out)
+{
+	const struct isa_target target = { s->u.in.gen, s->wide ? 64 : 32,
+					   true };
+	char text[ISA_TEXT_MAX];
+	struct buf place = { 0 };
+
+	watch_place(t, s->pc, &place);
+	isa_print(&target, &s->u.in, text, sizeof(text));
+	const char *line = strstr(place.data, ", ");
+
+	buf_printf(out, "%-16.*s  %s", (int)strcspn(place.data, " "),
+		   place.data, text);
+	if (line)
+		buf_printf(out, "  (%s", line + 2);
+	buf_addc(out, '\n');
+	buf_fini(&place);
+}
+
 void profile_print(const struct soft_watch *t, struct buf *out)
 {
 	struct site **s = xcalloc(t->n_sites + 1, sizeof(*s));
@@ -63,8 +85,8 @@ void profile_print(const struct soft_watch *t, struct buf *out)
 	}
 	qsort(s, t->n_sites, sizeof(*s), by_pc);
 	print_classes(t, all, out);
-	buf_printf(out, "%12s %6s %6s  instruction\n", "executed", "%",
-		   "lanes");
+	buf_printf(out, "%12s %6s %6s  %-16s  instruction\n", "executed", "%",
+		   "lanes", "place");
 	for (size_t i = 0; i < t->n_sites; i++) {
 		if (i && s[i]->pc != next)
 			buf_printf(out, "%26s  ...\n", "");
@@ -74,8 +96,7 @@ void profile_print(const struct soft_watch *t, struct buf *out)
 			   s[i]->count ?
 				   (double)s[i]->lanes / (double)s[i]->count :
 				   0);
-		check_where(t, s[i], out);
-		buf_addc(out, '\n');
+		print_place(t, s[i], out);
 		next = s[i]->pc + s[i]->u.in.size_bytes;
 	}
 	free(s);
