@@ -9,6 +9,11 @@
 #include "compiler/cmd/cmd_sim.h"
 #include "isa/text/text.h"
 
+/* What is too wide for a window scrolls, by keys too. */
+#define SCROLL(name) \
+	"<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"" \
+	name "\">"
+
 static const char head[] =
 	"<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
 	"<meta name=\"viewport\" content=\"width=device-width\">\n"
@@ -27,14 +32,17 @@ static const char head[] =
 	"table { border-collapse: collapse; } th, td { padding: .15em .6em; "
 	"border-bottom: 1px solid var(--rule); text-align: left; "
 	"vertical-align: top; }\n"
-	".n { text-align: right; font-variant-numeric: tabular-nums; }\n"
+	".n { text-align: right; font-variant-numeric: tabular-nums; "
+	"white-space: nowrap; }\n"
+	"nav a { display: inline-block; margin-right: 1em; line-height: 28px; }\n"
 	".scroll { overflow-x: auto; } pre, code, .code td { font: 13px/1.35 "
 	"monospace; }\n"
 	".code td { border: 0; white-space: pre; } "
 	".code tr:target, .code tr:hover { outline: 2px solid var(--link); }\n"
 	".src td { color: var(--dim); padding-top: .5em; }\n"
 	".loop { border-left: 3px solid #0072b2 !important; }\n"
-	"meter { width: 8em; }\n"
+	"meter { width: 8em; } "
+	"@media (max-width: 600px) { meter { width: 3em; } }\n"
 	"@media print { body { max-width: none; } }\n"
 	"</style>\n";
 
@@ -86,7 +94,8 @@ static void add_gains(const struct show_sim *s, struct buf *o)
 		return;
 	}
 	buf_adds(o, "<p class=\"dim\">Simulated again, with one flaw mended at "
-		 "a time.</p>\n<div class=\"scroll\"><table>\n<tr>"
+		 "a time.</p>\n" SCROLL("what would help")
+		 "<table>\n<tr>"
 		 "<th scope=\"col\">flaw</th><th scope=\"col\" class=\"n\">"
 		 "times as fast</th><th scope=\"col\">what it is</th>"
 		 "<th scope=\"col\">what to do</th></tr>\n");
@@ -104,9 +113,9 @@ static void add_share(struct buf *o, const char *name, const char *text,
 		      double share)
 {
 	buf_printf(o, "<tr><th scope=\"row\">%s</th><td class=\"n\">%.1f %%"
-		   "</td><td><meter min=\"0\" max=\"1\" value=\"%.4f\">"
+		   "</td><td><meter aria-label=\"share of %s\" min=\"0\" max=\"1\" value=\"%.4f\">"
 		   "%.1f %%</meter></td><td>%s</td></tr>\n", name, 100 * share,
-		   fmin(share, 1), 100 * share, text);
+		   name, fmin(share, 1), 100 * share, text);
 }
 
 static void add_shares(const struct show_sim *s, struct buf *o)
@@ -114,13 +123,13 @@ static void add_shares(const struct show_sim *s, struct buf *o)
 	const struct sim_result *r = s->r;
 	uint64_t all = 0;
 
-	buf_adds(o, "<h2 id=\"pipes\">Pipes</h2>\n<div class=\"scroll\">"
+	buf_adds(o, "<h2 id=\"pipes\">Pipes</h2>\n" SCROLL("pipes")
 		 "<table>\n");
 	for (int p = 0; p < SIM_PIPE_COUNT; p++)
 		if (r->busy[p] && p != SIM_PIPE_SPECIAL)
 			add_share(o, sim_pipe_name(p), "", r->share[p]);
 	buf_adds(o, "</table></div>\n<h2 id=\"waits\">Cycles of the waves</h2>"
-		 "\n<div class=\"scroll\"><table>\n");
+		 "\n" SCROLL("cycles of the waves") "<table>\n");
 	for (int k = 0; k < SIM_STALL_COUNT; k++)
 		all += r->stall[k];
 	for (int k = 0; k < SIM_STALL_COUNT; k++)
@@ -220,8 +229,7 @@ static void add_code(const struct show_sim *s, struct buf *o)
 		all += line_cycles(&s->r->line[i]);
 	buf_adds(o, "<h2 id=\"code\">Code</h2>\n<p class=\"dim\">Share of all "
 		 "cycles of the waves; waits in cycles for each execution; a "
-		 "bar marks loops.</p>\n<div class=\"scroll\" tabindex=\"0\" "
-		 "role=\"region\" aria-label=\"code\"><table class=\"code\">\n"
+		 "bar marks loops.</p>\n" SCROLL("code") "<table class=\"code\">\n"
 		 "<tr><th scope=\"col\" class=\"n\">offset</th><th scope=\"col\" "
 		 "class=\"n\">issues</th><th scope=\"col\" class=\"n\">share"
 		 "</th><th scope=\"col\">waits</th><th scope=\"col\">"
@@ -256,9 +264,8 @@ bool show_html(const struct show_sim *s, const char *path, struct err *e)
 	add_gains(s, &o);
 	add_shares(s, &o);
 	show_waves(s, 110, &waves);
-	buf_adds(&o, "<h2 id=\"time\">Waves over time</h2>\n<div class=\""
-		 "scroll\" tabindex=\"0\" role=\"region\" aria-label=\"waves "
-		 "over time\"><pre>");
+	buf_adds(&o, "<h2 id=\"time\">Waves over time</h2>\n"
+		 SCROLL("waves over time") "<pre>");
 	buf_add_html(&o, waves.data ? waves.data : "");
 	buf_adds(&o, "</pre></div>\n");
 	add_code(s, &o);

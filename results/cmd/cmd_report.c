@@ -101,16 +101,20 @@ static const char head[] =
 	"td.n, th.n { text-align: right; font-variant-numeric: "
 	"tabular-nums; }\n"
 	"th button { font: inherit; font-weight: bold; color: inherit; "
-	"background: none; border: 0; padding: 0; cursor: pointer; }\n"
+	"background: none; border: 0; padding: 0; cursor: pointer; "
+	"min-height: 24px; text-align: inherit; }\n"
 	"div.scroll { overflow-x: auto; }\n"
+	"input { font: inherit; padding: .2em .4em; margin-bottom: .5em; } "
+	"::placeholder { color: inherit; opacity: .8; }\n"
 	"figure { margin: 1em 0; } img { width: 100%; height: auto; "
 	"background: #fff; }\n"
 	"pre { background: var(--soft); padding: .8em; overflow-x: auto; }\n"
-	"nav a { margin-right: 1em; } .regress { color: var(--bad); }\n"
+	"nav a { display: inline-block; margin-right: 1em; "
+	"line-height: 28px; } .regress { color: var(--bad); }\n"
 	"@media print { nav, input, .csv { display: none; } "
 	"body { max-width: none; margin: 0; } "
 	"figure, tr { break-inside: avoid; } }\n"
-	"</style>\n</head>\n<body>\n<h1>T0 report</h1>\n";
+	"</style>\n</head>\n<body>\n<main>\n<h1>T0 report</h1>\n";
 
 /* Heads sort their column; what is typed above a table leaves matching rows. */
 static const char script[] =
@@ -120,7 +124,8 @@ static const char script[] =
 	"\tif (rows().length < 2) continue;\n"
 	"\tconst find = document.createElement('input');\n"
 	"\tfind.type = 'search'; find.placeholder = 'filter rows';\n"
-	"\tfind.setAttribute('aria-label', 'filter rows');\n"
+	"\tfind.setAttribute('aria-label', 'filter rows of ' + "
+	"box.ariaLabel);\n"
 	"\tfind.oninput = () => { for (const r of rows()) r.hidden = "
 	"!r.textContent.toLowerCase().includes(find.value.toLowerCase()); };\n"
 	"\tbox.before(find);\n"
@@ -170,13 +175,15 @@ static void add_cell(struct page *p, const struct table *t, int row, int col)
 	buf_fini(&text);
 }
 
-static void add_table(struct page *p, const struct table *t)
+static void add_table(struct page *p, const struct table *t, const char *name)
 {
 	struct buf *o = &p->html;
 
-	buf_adds(o, "<div class=\"scroll\"><table>\n<tr>");
+	buf_printf(o, "<div class=\"scroll\" tabindex=\"0\" role=\"region\" "
+		   "aria-label=\"%s\"><table>\n<tr>", name);
 	for (int c = 0; c < t->n_cols; c++) {
-		buf_adds(o, t->numeric[c] ? "<th class=\"n\">" : "<th>");
+		buf_printf(o, "<th scope=\"col\"%s>",
+			   t->numeric[c] ? " class=\"n\"" : "");
 		buf_add_html(o, t->head[c]);
 		buf_adds(o, "</th>");
 	}
@@ -233,7 +240,7 @@ static bool add_section(struct page *p, const struct section *c)
 	if (ok && t.n_rows) {
 		buf_printf(&p->html, " <a class=\"csv\" href=\"%s.csv\">CSV "
 			   "of %s</a></p>\n", c->id, c->title);
-		add_table(p, &t);
+		add_table(p, &t, c->title);
 		ok = write_csv(p, c->id, c);
 	} else {
 		buf_adds(&p->html, " None.</p>\n");
@@ -321,7 +328,7 @@ static void add_offender(struct page *p, const struct offender *o)
 		   now->unit, base->value);
 	if (o->investigate) {
 		gate_checklist(base, now, &checks);
-		buf_adds(&p->html, "<pre>");
+		buf_adds(&p->html, "<pre tabindex=\"0\">");
 		buf_add_html(&p->html, checks.data);
 		buf_adds(&p->html, "</pre>\n");
 	}
@@ -421,7 +428,8 @@ static bool add_figure(void *ctx, const char *name, const char *title)
 	buf_printf(&p->html, "<figure><img src=\"%s.svg\" alt=\"%s\">"
 		   "\n<figcaption>%s: "
 		   "<a href=\"%s.svg\">SVG</a>, <a href=\"%s.pdf\">PDF</a>, "
-		   "<a href=\"%s.png\">PNG</a>, <a href=\"%s.gp\">gnuplot script with the data</a>"
+		   "<a href=\"%s.png\">PNG</a>, <a href=\"%s.gp\">gnuplot "
+		   "script with the data</a>"
 		   "</figcaption></figure>\n", name, title, title, name, name,
 		   name, name);
 	return true;
@@ -446,8 +454,8 @@ static bool add_all(struct page *p)
 	ok = ok && plot_each(p->s, p->dir, add_figure, p, p->e);
 	for (size_t i = 0; ok && i < ARRAY_SIZE(sections); i++)
 		ok = add_section(p, &sections[i]);
-	buf_printf(&p->html, "<p>Made by t0-results %s.</p>\n%s</body>\n"
-		   "</html>\n", T0_VERSION, script);
+	buf_printf(&p->html, "<p>Made by t0-results %s.</p>\n</main>\n%s"
+		   "</body>\n</html>\n", T0_VERSION, script);
 	return ok;
 }
 
