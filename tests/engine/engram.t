@@ -41,6 +41,17 @@ done
 exits 0 'int8 of it is made' "$q" quantize -q --to int8 "$tmp/m" "$tmp/int8"
 exits 0 'and says something' "$q" generate -q -m "$tmp/int8" -p You -n 8 -g
 
+for type in bf16 f16; do
+	exits 0 "in $type one learns, too" "$q" train -q --data "$tmp/text" \
+		--layers 2 --hidden 32 --heads 1 --kv-heads 1 --vocab 300 \
+		--length 32 --rows 2 --steps 4 --threads 1 --engram 64 \
+		--precision $type "$tmp/$type"
+	exits 0 'and is read' "$q" generate -q -m "$tmp/$type" -p You -n 4 -g
+done
+exits 0 'adapters leave it as it is' "$q" train -q --data "$tmp/text" \
+	--model "$tmp/bf16" --lora 2 --length 32 --rows 2 --steps 2 --threads 1 \
+	"$tmp/lora"
+
 # ---- where it cannot be ----
 exits 0 'an end is gone on from' learn --engram 1024 --resume "$tmp/m"
 exits 2 'but not as another model' learn --engram 512 --resume "$tmp/m"
