@@ -25,7 +25,7 @@ static bool text_read(const struct qwen_cmd *c, const struct qwen_session *s,
 }
 
 static bool types_choose(const struct qwen_cmd *c, struct qwen_session *s,
-			 const struct qwen_ids *ids, double bits,
+			 const struct qwen_ids *ids, double bits, bool own,
 			 enum qwen_weights *types, struct err *e)
 {
 	struct progress bar;
@@ -33,6 +33,7 @@ static bool types_choose(const struct qwen_cmd *c, struct qwen_session *s,
 	progress_init(&bar, "trying matrices", qwen_matrix_count(&s->model),
 		      c->cmd.quiet);
 	const struct qwen_budget how = { .bits = bits,
+					 .own = own,
 					 .ids = ids->v,
 					 .n = ids->n,
 					 .progress = &bar,
@@ -57,7 +58,8 @@ static bool layers_fit(const struct qwen_cmd *c, struct qwen_session *s,
 }
 
 bool qwen_calibrate_session(const struct qwen_cmd *c, struct qwen_session *s,
-			    enum qwen_weights to, double bits, struct err *e)
+			    enum qwen_weights to, double bits, bool own,
+			    struct err *e)
 {
 	enum qwen_weights *types = NULL;
 	struct qwen_ids ids = { 0 };
@@ -65,7 +67,7 @@ bool qwen_calibrate_session(const struct qwen_cmd *c, struct qwen_session *s,
 
 	if (ok && bits > 0) {
 		types = xcalloc(qwen_matrix_count(&s->model), sizeof(*types));
-		ok = types_choose(c, s, &ids, bits, types, e);
+		ok = types_choose(c, s, &ids, bits, own, types, e);
 	}
 	struct qwen_calibration how = {
 		.type = to, .types = types, .ids = ids.v, .n = ids.n
@@ -90,7 +92,7 @@ bool qwen_fitted_write(const struct qwen_cmd *c, enum qwen_weights to,
 					     .made = &s.model,
 					     .threads = s.threads,
 					     .stop = c->stop };
-	bool ok = qwen_calibrate_session(c, &s, to, bits, e) &&
+	bool ok = qwen_calibrate_session(c, &s, to, bits, false, e) &&
 		  qwen_model_convert(&how, e);
 	qwen_session_close(&s);
 	return ok;

@@ -102,7 +102,7 @@ static bool format_open(struct frontier *f, const struct point *p,
 
 	*as = *f->c;
 	as->fresh = true;
-	if (qwen_is_block(p->as.type)) {
+	if (qwen_is_block(p->as.type) && !qwen_is_own(p->as.type)) {
 		as->model = f->scratch;
 		as->weights = NULL;
 		if (p->as.fitted ? !qwen_fitted_write(f->c, p->as.type,

@@ -25,12 +25,12 @@ static bool write_quantized(const struct qwen_cmd *c, enum qwen_weights to,
 	struct qwen_cmd as = *c;
 	struct qwen_session s;
 
-	if (!c->calibrate)
-		as.weights = qwen_weights_name(to);
+	as.weights = c->calibrate ? NULL : qwen_weights_name(to);
 	if (!qwen_session_open(&s, &as,
 			       c->calibrate ? QWEN_WORDS : QWEN_WORDS_NO, e))
 		return false;
-	bool ok = (!c->calibrate || qwen_calibrate_session(c, &s, to, 0, e)) &&
+	bool ok = (!c->calibrate ||
+		   qwen_calibrate_session(c, &s, to, c->bits, true, e)) &&
 		  qwen_quantized_write(&s.model, c->model, out, e);
 	qwen_session_close(&s);
 	return ok;
@@ -278,19 +278,20 @@ static bool compare_models(const struct qwen_cmd *c, const char *out,
 
 static bool mixed_check(const struct qwen_cmd *c, struct err *e)
 {
-	const char *to = c->cmd.argv[1];
-	const size_t n = strlen(to);
-
 	if (c->to)
 		return err_set(e, ERR_USAGE, "--bits with --to %s: types are "
 			       "chosen of each matrix", c->to);
-	/* Before the work, not after it. */
-	if (n < 6 || strcmp(to + n - 5, ".gguf") != 0)
-		return err_set(e, ERR_USAGE, "--bits into %s: wanted a GGUF "
-			       "file, INTO ending in .gguf", to);
 	return c->calibrate ||
 	       err_set(e, ERR_USAGE, "--bits without --calibrate: wanted a "
 		       "text to choose types by");
+}
+
+/* A folder has our own types, a file those of GGUF. */
+static bool is_file(const char *to)
+{
+	const size_t n = strlen(to);
+
+	return n > 5 && strcmp(to + n - 5, ".gguf") == 0;
 }
 
 bool qwen_cmd_quantize(struct cmd *r, struct err *e)
@@ -308,16 +309,21 @@ bool qwen_cmd_quantize(struct cmd *r, struct err *e)
 	c->model = r->argv[0];
 	if (c->bits > 0)
 		return mixed_check(c, e) &&
-		       qwen_fitted_write(c, to, c->bits, r->argv[1], e) &&
+		       (is_file(r->argv[1]) ?
+				qwen_fitted_write(c, to, c->bits, r->argv[1],
+						  e) :
+				write_quantized(c, to, r->argv[1], e)) &&
 		       compare_models(c, r->argv[1], e);
 	if (!c->to)
 		return err_set(e, ERR_USAGE,
 			       "quantize: no --to; wanted --to "
-			       "int8 or int4, --bits, or --frontier");
+			       "int8, int4, int6_N or int3_N, --bits, or "
+			       "--frontier");
 	if (!qwen_weights_parse(c->to, &to, e))
 		return false;
-	if (to != QWEN_W_INT8 && to != QWEN_W_INT4)
-		return err_set(e, ERR_USAGE, "--to %s: wanted int8 or int4",
+	if (to != QWEN_W_INT8 && to != QWEN_W_INT4 && !qwen_is_own(to))
+		return err_set(e, ERR_USAGE, "--to %s: wanted int8 or int4, or "
+			       "int6_N or int3_N for N of 32, 64, 128 or 256",
 			       c->to);
 	return write_quantized(c, to, r->argv[1], e) &&
 	       compare_models(c, r->argv[1], e);

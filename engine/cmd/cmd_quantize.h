@@ -26,7 +26,8 @@ bool qwen_quality_store(struct res_record *r, const char *name,
  * type, or of several with so many bits for a weight at most, if any.
  */
 bool qwen_calibrate_session(const struct qwen_cmd *c, struct qwen_session *s,
-			    enum qwen_weights to, double bits, struct err *e);
+			    enum qwen_weights to, double bits, bool own,
+			    struct err *e);
 /* The command's model so, as a GGUF file. */
 bool qwen_fitted_write(const struct qwen_cmd *c, enum qwen_weights to,
 		       double bits, const char *path, struct err *e);

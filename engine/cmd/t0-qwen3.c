@@ -159,8 +159,8 @@ static const struct cli_opt options[] = {
 	  "default: one for each processor" },
 	CLI_OF(OPENS " info make forecast"),
 	{ "weights", 'w', CLI_STR, &c.weights, "TYPE",
-	  "convert to f32, f16, bf16, int8 or int4 (default: as "
-	  "stored); make: what to write (bf16)" },
+	  "convert to f32, f16, bf16, int8, int4 or others of quantize "
+	  "(default: as stored); make: what to write (bf16)" },
 	CLI_OF(OPENS " info forecast"),
 	{ "cache", 0, CLI_STR, &c.cache, "TYPE[,TYPE]",
 	  "keys and values in f16 (default; forecast: bf16), f32, bf16, f8, "
@@ -276,12 +276,13 @@ static const struct cli_opt options[] = {
 	  "of every token, not only the last" },
 	CLI_OF("quantize"),
 	{ "to", 0, CLI_STR, &c.to, "TYPE",
-	  "int8 or int4, in groups of 32" },
+	  "int8 or int4, in groups of 32, or int6_N or int3_N in groups of N: "
+	  "32, 64, 128 or 256" },
 	{ "calibrate", 0, CLI_STR, &c.calibrate, "FILE",
 	  "fit the integers to what this text brings to them" },
 	{ "bits", 0, CLI_F64, &c.bits, "X",
-	  "for a weight: q3_k, q4_0, q5_0, q6_k or q8_0 of each matrix, as it "
-	  "helps most" },
+	  "for a weight: a type of each matrix, as it helps most; in a GGUF file "
+	  "q3_k to q8_0, in a folder int3_64 to int8" },
 	{ "frontier", 0, CLI_FLAG, &c.frontier, NULL,
 	  "loss, bytes and speed of every format of weights" },
 	CLI_OF("convert"),

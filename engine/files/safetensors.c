@@ -17,8 +17,11 @@ static const struct {
 #define BLOCK(NAME, name, values, bytes, gguf) { #NAME, values, bytes, gguf },
 #include "engine/files/dtype.def"
 };
-/* Types of safetensors: those of single values. */
-#define PLAIN_TYPES (QWEN_BOOL + 1)
+/* Types of safetensors: those of single values, and our own. */
+static bool is_written(int type)
+{
+	return type <= QWEN_BOOL || dtype[type].gguf < 0;
+}
 
 const char *qwen_dtype_name(enum qwen_dtype t)
 {
@@ -44,8 +47,8 @@ int qwen_dtype_gguf(enum qwen_dtype t)
 
 static bool dtype_find(const char *name, enum qwen_dtype *out)
 {
-	for (int i = 0; name && i < PLAIN_TYPES; i++)
-		if (strcmp(dtype[i].name, name) == 0) {
+	for (int i = 0; name && i < QWEN_DTYPES; i++)
+		if (is_written(i) && strcmp(dtype[i].name, name) == 0) {
 			*out = (enum qwen_dtype)i;
 			return true;
 		}
@@ -89,7 +92,7 @@ static bool entry_read(struct qwen_tensor *t, const json_t *entry,
 	if (!dtype_find(type, &t->dtype))
 		return err_set(e, ERR_INPUT, "dtype is %s, which is not one of "
 			       "F64 F32 F16 BF16 F8_E4M3 I64 I32 I16 I8 U8 "
-			       "BOOL",
+			       "BOOL, or of T0's I6_32 to I3_256",
 			       type ? type : "missing");
 	if (!shape_read(t, json_object_get(entry, "shape"), e))
 		return false;
@@ -103,7 +106,13 @@ static bool entry_read(struct qwen_tensor *t, const json_t *entry,
 			       "the file, which has %llu bytes of data",
 			       (unsigned long long)from, (unsigned long long)to,
 			       (unsigned long long)data_bytes);
-	if (__builtin_mul_overflow(t->count, dtype[t->dtype].bytes, &wanted) ||
+	const uint32_t values = dtype[t->dtype].values;
+	if (values > 1 && (!t->n_dims || t->shape[t->n_dims - 1] % values))
+		return err_set(e, ERR_INPUT, "rows are no whole number of "
+			       "blocks of %u values, as %s has them", values,
+			       type);
+	if (__builtin_mul_overflow(t->count / values, dtype[t->dtype].bytes,
+				   &wanted) ||
 	    wanted != to - from)
 		return err_set(e, ERR_INPUT, "has %llu bytes, but its shape "
 			       "needs %llu values of %s",

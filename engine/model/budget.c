@@ -13,11 +13,12 @@
 /* Tokens that are looked at, and those of a sequence. */
 enum { LOOKED_AT = 512, WINDOW = 256 };
 
-/* In the order of their bits. */
-static const enum qwen_weights choice[] = { QWEN_W_Q3_K, QWEN_W_Q4_0,
-					    QWEN_W_Q5_0, QWEN_W_Q6_K,
-					    QWEN_W_Q8_0 };
-enum { CHOICES = ARRAY_SIZE(choice) };
+/* In the order of their bits: those of GGUF files, and our own. */
+enum { CHOICES = 5 };
+static const enum qwen_weights choices[2][CHOICES] = {
+	{ QWEN_W_Q3_K, QWEN_W_Q4_0, QWEN_W_Q5_0, QWEN_W_Q6_K, QWEN_W_Q8_0 },
+	{ QWEN_W_I3_64, QWEN_W_I3_32, QWEN_W_INT4, QWEN_W_I6_64, QWEN_W_INT8 },
+};
 
 /* ---- matrices by number ---- */
 
@@ -51,16 +52,20 @@ uint32_t qwen_matrix_number(const struct qwen_model *m,
 }
 
 /* Are a matrix's rows whole blocks of a choice? */
-static bool can_be(struct qwen_model *m, uint32_t number, int k)
+static bool can_be(struct qwen_model *m, uint32_t number, enum qwen_weights w)
 {
-	return matrix_at(m, number)->cols % qwen_layout(choice[k]).values == 0;
+	const uint32_t whole = qwen_is_block(w) ? qwen_layout(w).values :
+						  QWEN_GROUP;
+
+	return matrix_at(m, number)->cols % whole == 0;
 }
 
-static int least_choice(struct qwen_model *m, uint32_t number)
+static int least_choice(struct qwen_model *m, const enum qwen_weights *choice,
+			uint32_t number)
 {
 	int k = 0;
 
-	while (k + 1 < CHOICES && !can_be(m, number, k))
+	while (k + 1 < CHOICES && !can_be(m, number, choice[k]))
 		k++;
 	return k;
 }
@@ -70,6 +75,7 @@ static int least_choice(struct qwen_model *m, uint32_t number)
 struct trial {
 	struct qwen_model *m;
 	const struct qwen_budget *how;
+	const enum qwen_weights *choice; /* [CHOICES] */
 	struct qwen_state *st;
 	uint32_t window, n; /* tokens of a sequence, and of all */
 	float *logits;	    /* [n][vocab] of the model as it is */
@@ -120,7 +126,7 @@ static bool matrix_try(struct trial *t, uint32_t number, int k, struct err *e)
 					  .threads = m->threads,
 					  .blocks = &blocks };
 
-	as.type = choice[k];
+	as.type = t->choice[k];
 	as.scale = NULL;
 	bool ok = qwen_matrix_convert(&how, &as, &was, "of a layer", e);
 	if (ok) {
@@ -143,7 +149,8 @@ static bool matrices_try(struct trial *t, struct err *e)
 
 	for (uint32_t i = 0; ok && i < qwen_matrix_count(t->m); i++) {
 		for (int k = 0; ok && k < CHOICES; k++)
-			ok = !can_be(t->m, i, k) || matrix_try(t, i, k, e);
+			ok = !can_be(t->m, i, t->choice[k]) ||
+			     matrix_try(t, i, k, e);
 		if (t->how->progress)
 			progress_step(t->how->progress, 1);
 	}
@@ -152,11 +159,13 @@ static bool matrices_try(struct trial *t, struct err *e)
 
 /* ---- what is chosen ---- */
 
-static double bytes_of(struct qwen_model *m, uint32_t number, int k)
+static double bytes_of(struct qwen_model *m, uint32_t number,
+		       enum qwen_weights type)
 {
 	struct qwen_matrix w = *matrix_at(m, number);
 
-	w.type = choice[k];
+	w.type = type;
+	w.scale = NULL;
 	return (double)qwen_matrix_bytes(&w);
 }
 
@@ -169,10 +178,10 @@ static bool step_find(const struct trial *t, const int *at, double left,
 	for (uint32_t i = 0; i < qwen_matrix_count(t->m); i++)
 		for (int k = at[i] + 1; k < CHOICES; k++) {
 			const double *loss = t->loss + i * CHOICES;
-			double more =
-				bytes_of(t->m, i, k) - bytes_of(t->m, i, at[i]);
+			double more = bytes_of(t->m, i, t->choice[k]) -
+				      bytes_of(t->m, i, t->choice[at[i]]);
 			double helps = (loss[at[i]] - loss[k]) / more;
-			if (!can_be(t->m, i, k) || more > left || helps <= best)
+			if (!can_be(t->m, i, t->choice[k]) || more > left || helps <= best)
 				continue;
 			best = helps;
 			*number = i;
@@ -189,26 +198,27 @@ static void types_choose(const struct trial *t, double left,
 	uint32_t i = 0;
 
 	for (i = 0; i < n; i++)
-		at[i] = least_choice(t->m, i);
+		at[i] = least_choice(t->m, t->choice, i);
 	while (step_find(t, at, left, &i, &to)) {
-		left -= bytes_of(t->m, i, to) - bytes_of(t->m, i, at[i]);
+		left -= bytes_of(t->m, i, t->choice[to]) -
+			bytes_of(t->m, i, t->choice[at[i]]);
 		at[i] = to;
 	}
 	for (i = 0; i < n; i++)
-		types[i] = choice[at[i]];
+		types[i] = t->choice[at[i]];
 	free(at);
 }
 
 /* Bytes that are left where all matrices have the fewest. */
-static bool bytes_left(struct qwen_model *m, double bits, double *left,
-		       struct err *e)
+static bool bytes_left(struct qwen_model *m, const enum qwen_weights *choice,
+		       double bits, double *left, struct err *e)
 {
 	double weights = 0, least = 0;
 
 	for (uint32_t i = 0; i < qwen_matrix_count(m); i++) {
 		const struct qwen_matrix *w = matrix_at(m, i);
 		weights += (double)w->rows * w->cols;
-		least += bytes_of(m, i, least_choice(m, i));
+		least += bytes_of(m, i, choice[least_choice(m, choice, i)]);
 	}
 	*left = bits / 8 * weights - least;
 	return *left > -1 ||
@@ -225,6 +235,7 @@ bool qwen_budget_spend(struct qwen_model *m, const struct qwen_budget *how,
 	const uint32_t most = m->config.max_positions;
 	struct trial t = { .m = m,
 			   .how = how,
+			   .choice = choices[how->own],
 			   .window = most < WINDOW ? most : WINDOW,
 			   .n = how->n < LOOKED_AT ? (uint32_t)how->n :
 						     LOOKED_AT };
@@ -235,7 +246,7 @@ bool qwen_budget_spend(struct qwen_model *m, const struct qwen_budget *how,
 	double left;
 
 	if (!qwen_calibration_check(m, how->n, e) ||
-	    !bytes_left(m, how->bits, &left, e))
+	    !bytes_left(m, t.choice, how->bits, &left, e))
 		return false;
 	m->activations = QWEN_AS_F32;
 	t.logits = xcalloc((size_t)t.n * m->config.vocab, sizeof(*t.logits));

@@ -106,7 +106,7 @@ static enum qwen_dtype matrix_type(const struct conversion *c,
 		return fitting_type(dtype_of(c->how->type), cols);
 	if (is_float(t->dtype))
 		return t->dtype;
-	if (!c->to_gguf)
+	if (!c->to_gguf || t->dtype >= QWEN_I6_32)
 		return QWEN_F32;
 	return t->dtype == QWEN_I8 ? QWEN_Q8_0 :
 	       t->dtype == QWEN_U8 ? QWEN_Q4_0 : t->dtype;
@@ -665,11 +665,13 @@ static bool ends_check(const struct qwen_conversion *how, struct err *e)
 			       "another one to write", how->from, how->to);
 	if (how->typed && (how->type == QWEN_W_INT8 ||
 			   how->type == QWEN_W_INT4 ||
+			   qwen_is_own(how->type) ||
 			   (!ends_in_gguf(how->to) &&
 			    qwen_is_block(how->type))))
 		return err_set(e, ERR_USAGE, "%s for %s: wanted f32, f16 or "
 			       "bf16, or for a file one of its blocks, as "
-			       "q8_0 (t0-qwen3 quantize makes int8 and int4)",
+			       "q8_0 (t0-qwen3 quantize makes int8, int4, "
+			       "int6_N and int3_N)",
 			       qwen_weights_name(how->type), how->to);
 	return true;
 }

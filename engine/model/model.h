@@ -72,11 +72,12 @@ bool qwen_judge(const struct qwen_judging *how, const struct qwen_ids *prompt,
  * What is written is a Hugging Face folder that qwen_model_load() reads as it
  * is: each matrix NAME as I8 [rows][cols], or as U8 [rows][cols / 2] for INT4
  * (engine/weights/weights.h has the order of its halves), with NAME_scale as
- * F16 [rows][cols / 32] beside it; norms are F32.  Configuration and tokenizer
+ * F16 [rows][cols / 32] beside it, or as one of our own types, I6_32 to I3_256
+ * [rows][cols], whose bytes are blocks; norms are F32.  Configuration and tokenizer
  * are copied.
  */
 
-/* Writes m, which has been loaded as INT8 or INT4 from the folder `from`. */
+/* Writes m, whose matrices are such integers, from the folder `from`. */
 bool qwen_quantized_write(struct qwen_model *m, const char *from,
 			  const char *to, struct err *e);
 
@@ -147,6 +148,7 @@ uint32_t qwen_matrix_number(const struct qwen_model *m,
  */
 struct qwen_budget {
 	double bits;
+	bool own; /* types of folders, else those of GGUF files */
 	const uint32_t *ids; /* [n], of which some are looked at */
 	size_t n;
 	struct progress *progress; /* in matrices, or NULL */

@@ -51,6 +51,13 @@ struct collect {
 	int order;
 };
 
+/* Both lists are those of dtype.def. */
+static const char *own_name(enum qwen_weights w)
+{
+	return qwen_dtype_name(
+		(enum qwen_dtype)(QWEN_BOOL + w - QWEN_W_INT4));
+}
+
 static bool part_add(void *ctx, const struct qwen_part *p, struct err *e)
 {
 	struct collect *c = ctx;
@@ -69,9 +76,16 @@ static bool part_add(void *ctx, const struct qwen_part *p, struct err *e)
 				  m->data, qwen_matrix_bytes(m));
 		return true;
 	}
+	if (qwen_is_own(m->type)) {
+		if (c->order == INTEGERS)
+			piece_add(c->w, p->name, own_name(m->type), m->rows,
+				  m->cols, m->data, qwen_matrix_bytes(m));
+		return true;
+	}
 	if (m->type != QWEN_W_INT8 && m->type != QWEN_W_INT4)
-		return err_set(e, ERR_USAGE, "tensor %s is %s; wanted int8 or "
-			       "int4", p->name, qwen_weights_name(m->type));
+		return err_set(e, ERR_USAGE, "tensor %s is %s; wanted int8, "
+			       "int4, int6_N or int3_N", p->name,
+			       qwen_weights_name(m->type));
 	uint32_t groups = m->cols / QWEN_GROUP;
 	uint32_t cols = m->type == QWEN_W_INT4 ? m->cols / 2 : m->cols;
 	snprintf(name, sizeof(name), "%s_scale", p->name);
@@ -84,11 +98,11 @@ static bool part_add(void *ctx, const struct qwen_part *p, struct err *e)
 	return true;
 }
 
-/* The header's length, the header padded to 8 bytes, the data. */
+/* The header's length, the header up to a cache line, the data. */
 static bool stream_write(const struct writer *w, FILE *f)
 {
 	char *text = json_dumps(w->header, JSON_COMPACT);
-	size_t len = strlen(text), padded = (len + 7) / 8 * 8;
+	size_t len = strlen(text), padded = (8 + len + 63) / 64 * 64 - 8;
 	uint8_t head[8];
 	bool ok;
 

@@ -129,6 +129,14 @@ static const struct {
 	{ QWEN_W_Q5_0, { -16, 15, 32, 0 } },
 	{ QWEN_W_Q4_0, { -8, 7, 32, 0 } },
 	{ QWEN_W_Q3_K, { -4, 3, 16, 32 } },
+	{ QWEN_W_I6_32, { -32, 31, 32, 0 } },
+	{ QWEN_W_I6_64, { -32, 31, 64, 0 } },
+	{ QWEN_W_I6_128, { -32, 31, 128, 0 } },
+	{ QWEN_W_I6_256, { -32, 31, 256, 0 } },
+	{ QWEN_W_I3_32, { -4, 3, 32, 0 } },
+	{ QWEN_W_I3_64, { -4, 3, 64, 0 } },
+	{ QWEN_W_I3_128, { -4, 3, 128, 0 } },
+	{ QWEN_W_I3_256, { -4, 3, 256, 0 } },
 };
 
 const struct qwen_codes *qwen_codes_of(enum qwen_weights type)
@@ -176,6 +184,32 @@ static void groups_put(const struct qwen_codes *c, const int8_t *q,
 	}
 }
 
+void qwen_pack_run(enum qwen_weights type, const int8_t *q, uint16_t half,
+		   uint8_t *out)
+{
+	const struct qwen_codes *c = qwen_codes_of(type);
+	const bool six = c->most == 31;
+
+	memset(out, 0, qwen_layout(type).bytes);
+	memcpy(out, &half, 2);
+	out += 2;
+	for (uint32_t g = 0; g < c->run; g += 32) {
+		uint8_t *two = six ? out + 16 : out;
+		for (int i = 0; i < 32; i++) {
+			const int code = *q++ - c->least;
+			const int pair = six ? code >> 4 : code & 3;
+			two[i % 8] |= (uint8_t)(pair << i / 8 * 2);
+			if (six)
+				out[i % 16] |= (uint8_t)((code & 15)
+							 << i / 16 * 4);
+			else
+				out[8 + i / 8] |=
+					(uint8_t)(code >> 2 << i % 8);
+		}
+		out += six ? 24 : 12;
+	}
+}
+
 static void row_fit(const struct qwen_fit *fit, enum qwen_weights type,
 		    const float *x, uint8_t *data, uint16_t *scale)
 {
@@ -186,7 +220,10 @@ static void row_fit(const struct qwen_fit *fit, enum qwen_weights type,
 	int8_t *q = xmalloc(cols);
 
 	qwen_fit_row(fit, c, x, q, half, step);
-	if (!step)
+	for (uint32_t i = 0; qwen_is_own(type) && i < runs; i++)
+		qwen_pack_run(type, q + i * c->run, half[i],
+			      data + i * qwen_layout(type).bytes);
+	if (!step && !qwen_is_own(type))
 		groups_put(c, q, half, cols, data, scale);
 	for (uint32_t i = 0; step && i < cols / 256; i++)
 		qwen_pack_steps(type, q + i * 256, half[i], step + i * 16,
@@ -349,7 +386,8 @@ bool qwen_matrix_fit(const struct qwen_convert *how, struct qwen_matrix *out,
 
 	if (!qwen_codes_of(out->type))
 		return err_set(e, ERR_UNSUPPORTED, "%s is not fitted to inputs; "
-			       "wanted int8, int4, q8_0, q6_k, q5_0, q4_0 or q3_k",
+			       "wanted int8, int4, int6_N, int3_N, q8_0, q6_k, "
+			       "q5_0, q4_0 or q3_k",
 			       qwen_weights_name(out->type));
 	return run_job(how, &j, name, e);
 }

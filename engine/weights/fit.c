@@ -99,7 +99,7 @@ void qwen_fit_fini(struct qwen_fit *f)
 /* ---- a run of columns that share a scale ---- */
 
 /* Scales tried: a size of each sign. */
-enum { SIZES = 16, TRIED = 2 * SIZES, MOST_RUN = 32, BLOCK = 256 };
+enum { SIZES = 16, TRIED = 2 * SIZES, MOST_RUN = 256, BLOCK = 256 };
 
 struct run {
 	const struct qwen_codes *c;
@@ -141,10 +141,12 @@ static void scales_choose(struct run *r, const struct qwen_kernels *k)
 {
 	const float top = farthest_of(r->t, r->c->run);
 	uint16_t half[TRIED];
+	/* Of many values the farthest are best cut off. */
+	const float apart = r->c->run > 32 ? 0.06f : 0.03f;
 
 	for (int i = 0; i < SIZES; i++) {
-		r->d[i] =
-			top / ((float)r->c->least * (0.76f + 0.03f * (float)i));
+		r->d[i] = top / ((float)r->c->least *
+				 (0.76f + apart * (float)i));
 		r->d[SIZES + i] = -r->d[i];
 	}
 	if (r->c->steps) {

@@ -38,7 +38,8 @@ bool qwen_weights_parse(const char *s, enum qwen_weights *w, struct err *e)
 			return true;
 		}
 	return err_set(e, ERR_USAGE, "got the type \"%s\"; wanted f32, f16, "
-		       "bf16, int8 or int4, or of GGUF q8_0, q5_1, q5_0, q4_1, "
+		       "bf16, int8, int4, int6_N or int3_N for N of 32, 64, "
+		       "128 or 256, or of GGUF q8_0, q5_1, q5_0, q4_1, "
 		       "q4_0, iq4_nl, mxfp4, q6_k, q5_k, q4_k, iq4_xs, q3_k or "
 		       "q2_k", s);
 }

@@ -1,5 +1,5 @@
 /*
- * engine/weights/pack.c - rows of floats as blocks of GGUF files.
+ * engine/weights/pack.c - rows of floats as blocks, of GGUF files and our own.
  *
  * Scales are searched: of some around the one that reaches the largest value,
  * the one whose codes leave the least squared error, and for these codes the
@@ -138,22 +138,33 @@ static void scales_try(const struct codes *c, const float *x, int n,
 		}
 }
 
-/* d of the least sum of (x - d value)^2; the largest x goes to the least one. */
-static float scale_fit(const struct codes *c, const float *x, int n)
+/*
+ * d of the least sum of (x - d value)^2, which is less by *gain than that of
+ * zeros: of those that bring the largest x to about `stretch` times the least
+ * value.  *d stays where none is better than *gain, which the caller has so far.
+ */
+static void scale_find(const struct codes *c, const float *x, int n,
+		       float stretch, float *gain, float *d)
 {
 	const float top = extreme_of(x, n);
 	float inverse[TRIED], xv[TRIED] = { 0 }, vv[TRIED] = { 0 };
-	float best = 0, d = 0;
 
 	for (int k = 0; k < TRIED; k++)
-		inverse[k] = (float)c->least * size_of(k) / top;
+		inverse[k] = (float)c->least * stretch * size_of(k) / top;
 	if (top != 0)
 		scales_try(c, x, n, inverse, xv, vv);
 	for (int k = 0; k < TRIED; k++)
-		if (vv[k] > 0 && xv[k] * xv[k] > best * vv[k]) {
-			best = xv[k] * xv[k] / vv[k];
-			d = xv[k] / vv[k];
+		if (vv[k] > 0 && xv[k] * xv[k] > *gain * vv[k]) {
+			*gain = xv[k] * xv[k] / vv[k];
+			*d = xv[k] / vv[k];
 		}
+}
+
+static float scale_fit(const struct codes *c, const float *x, int n)
+{
+	float gain = 0, d = 0;
+
+	scale_find(c, x, n, 1, &gain, &d);
 	return d;
 }
 
@@ -539,6 +550,42 @@ static void pack_IQ4_XS(const float *x, uint8_t *b)
 		nibbles_put(b + 8 + 16 * i, code + 32 * i);
 	}
 }
+
+/* ---- our own ---- */
+
+static void pack_run(enum qwen_weights type, const float *x, uint8_t *b)
+{
+	const struct qwen_codes *own = qwen_codes_of(type);
+	const struct codes c = { own->least, own->most, NULL };
+	const int n = (int)own->run;
+	uint8_t code[256];
+	int8_t q[256];
+	uint16_t half;
+
+	/* Of many values in few codes the farthest are best cut off. */
+	float gain = 0, best = 0;
+	for (float stretch = 1; stretch < 3; stretch *= 1.4f)
+		scale_find(&c, x, n, stretch, &gain, &best);
+	const float d = half_put((uint8_t *)&half, best);
+	codes_choose(&c, x, n, d, code);
+	for (int i = 0; i < n; i++)
+		q[i] = (int8_t)(code[i] + own->least);
+	qwen_pack_run(type, q, half, b);
+}
+
+#define OWN(NAME) \
+	static void pack_##NAME(const float *x, uint8_t *b) \
+	{ \
+		pack_run(QWEN_W_##NAME, x, b); \
+	}
+OWN(I6_32)
+OWN(I6_64)
+OWN(I6_128)
+OWN(I6_256)
+OWN(I3_32)
+OWN(I3_64)
+OWN(I3_128)
+OWN(I3_256)
 
 /* ---- all of them ---- */
 

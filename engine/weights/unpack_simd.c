@@ -251,6 +251,59 @@ static void unpack_IQ4_XS(const uint8_t *b, float *y)
 	}
 }
 
+/* ---- our own ---- */
+
+/*
+ * Codes of 32 values: two bits of values k, k + 8, k + 16 and k + 24 lie in byte
+ * k of 8, from the lowest on.
+ */
+static inline int two_bits(const uint8_t *b, int i)
+{
+	return b[i % 8] >> i / 8 * 2 & 3;
+}
+
+/* half d, then of each 32 values u4 low[32] as in Q4_0, u2 high: d (q - 32) */
+static void unpack_six(const uint8_t *b, int n, float *y)
+{
+	const float d = half_at(b);
+
+	b += 2;
+	for (int g = 0; g < n; g += 32, b += 24, y += 32)
+		for (int i = 0; i < 32; i++) {
+			int code = (b[i % 16] >> i / 16 * 4 & 15) |
+				   two_bits(b + 16, i) << 4;
+			y[i] = d * (float)(code - 32);
+		}
+}
+
+/* half d, then of each 32 values u2 low, u1 high[32]: d (q - 4) */
+static void unpack_three(const uint8_t *b, int n, float *y)
+{
+	const float d = half_at(b);
+
+	b += 2;
+	for (int g = 0; g < n; g += 32, b += 12, y += 32)
+		for (int i = 0; i < 32; i++) {
+			int code = two_bits(b, i) |
+				   (b[8 + i / 8] >> i % 8 & 1) << 2;
+			y[i] = d * (float)(code - 4);
+		}
+}
+
+#define OWN(NAME, how, n) \
+	static void unpack_##NAME(const uint8_t *b, float *y) \
+	{ \
+		how(b, n, y); \
+	}
+OWN(I6_32, unpack_six, 32)
+OWN(I6_64, unpack_six, 64)
+OWN(I6_128, unpack_six, 128)
+OWN(I6_256, unpack_six, 256)
+OWN(I3_32, unpack_three, 32)
+OWN(I3_64, unpack_three, 64)
+OWN(I3_128, unpack_three, 128)
+OWN(I3_256, unpack_three, 256)
+
 /* ---- all of them ---- */
 
 static void (*const unpack_one[])(const uint8_t *b, float *y) = {

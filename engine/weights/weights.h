@@ -33,7 +33,7 @@ enum qwen_weights {
 	QWEN_W_BF16,
 	QWEN_W_INT8, /* groups of QWEN_GROUP columns share a scale */
 	QWEN_W_INT4,
-	/* Blocks as GGUF files have them: "q4_k" (engine/files/dtype.def). */
+	/* Blocks, as GGUF files have them or our own: "q4_k" (dtype.def). */
 #define BLOCK(NAME, ...) QWEN_W_##NAME,
 #include "engine/files/dtype.def"
 	QWEN_WEIGHTS,
@@ -45,6 +45,14 @@ enum qwen_weights {
 static inline bool qwen_is_integer(enum qwen_weights w)
 {
 	return w >= QWEN_W_INT8 && w < QWEN_WEIGHTS;
+}
+/*
+ * Is it one of T0's own blocks: a scale for 32 to 256 values of 6 or 3 bits?  No
+ * GGUF file has them.
+ */
+static inline bool qwen_is_own(enum qwen_weights w)
+{
+	return w >= QWEN_W_I6_32 && w <= QWEN_W_I3_256;
 }
 /* Do scales lie between the integers, in blocks? */
 static inline bool qwen_is_block(enum qwen_weights w)
@@ -251,7 +259,7 @@ void qwen_fit_fini(struct qwen_fit *f);
  */
 struct qwen_codes {
 	int least, most;
-	uint32_t run; /* 16 or 32 */
+	uint32_t run; /* 16 to 256 */
 	int steps;    /* 0: none */
 };
 /*
@@ -262,9 +270,12 @@ void qwen_fit_row(const struct qwen_fit *f, const struct qwen_codes *c,
 		  const float *x, int8_t *q, uint16_t *half, int *step);
 /* What a type's are; NULL: it is not fitted. */
 const struct qwen_codes *qwen_codes_of(enum qwen_weights type);
+/* A block of one of our own types of its codes and its f16. */
+void qwen_pack_run(enum qwen_weights type, const int8_t *q, uint16_t half,
+		   uint8_t *out);
 /*
- * A matrix as INT8, INT4, Q8_0, Q6_K, Q5_0, Q4_0 or Q3_K, which out->type says,
- * fitted to inputs.
+ * A matrix as INT8, INT4, Q8_0, Q6_K, Q5_0, Q4_0, Q3_K or one of our own, which
+ * out->type says, fitted to inputs.
  */
 bool qwen_matrix_fit(const struct qwen_convert *how, struct qwen_matrix *out,
 		     const struct qwen_matrix *from, const struct qwen_fit *fit,

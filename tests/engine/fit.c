@@ -196,7 +196,8 @@ static void test_matrix(void)
 	static const enum qwen_weights type[] = { QWEN_W_INT8, QWEN_W_INT4,
 						  QWEN_W_Q8_0, QWEN_W_Q6_K,
 						  QWEN_W_Q5_0, QWEN_W_Q4_0,
-						  QWEN_W_Q3_K };
+						  QWEN_W_Q3_K, QWEN_W_I6_64,
+						  QWEN_W_I3_32 };
 	static float w[ROWS * N], sums[N * N], y[N];
 	static double h[N][N];
 	struct err e = { 0 };
@@ -254,6 +255,8 @@ int main(void)
 	test_inputs(0.7, 0.8, QWEN_W_Q6_K);
 	test_inputs(0.7, 0.8, QWEN_W_Q5_0);
 	test_inputs(0.7, 0.8, QWEN_W_Q3_K);
+	test_inputs(0.7, 0.8, QWEN_W_I6_64);
+	test_inputs(0.7, 0.8, QWEN_W_I3_32);
 	test_matrix();
 	ok(fit_new(&f, h, 2, sums, &e), "inputs that are all zero");
 	const enum qwen_weights both[] = { QWEN_W_Q4_0, QWEN_W_Q6_K };

@@ -15,7 +15,7 @@ exits 0 'its frontier' "$q" quantize -q --frontier "$tmp/m" --threads 1 \
 cp "$tmp/out" "$tmp/table"
 sed '1d; s/\r//' "$tmp/table" | sort -t, -k1,1 >"$tmp/rows"
 is "$(cut -d, -f1 "$tmp/rows" | tr '\n' ' ')" \
-	'bf16 f16 f32 int4 int8 iq4_nl iq4_xs mxfp4 q2_k q3_k q4_0 q4_1 q4_k q5_0 q5_1 q5_k q6_k q8_0 ' \
+	'bf16 f16 f32 int3_128 int3_256 int3_32 int3_64 int4 int6_128 int6_256 int6_32 int6_64 int8 iq4_nl iq4_xs mxfp4 q2_k q3_k q4_0 q4_1 q4_k q5_0 q5_1 q5_k q6_k q8_0 ' \
 	'has all formats'
 ok 'speeds lie in their intervals; those of too short a time are none' awk -F, '
 	$7 != "" && ($7 < 1 || $8 > $7 || $9 < $7) { exit 1 }' "$tmp/rows"
@@ -26,7 +26,8 @@ less() { # of which of two formats there is less of a column
 		y = $k } END { exit !(x + 0 < y + 0) }' "$tmp/rows"
 }
 for pair in q2_k:q3_k q3_k:q4_k q4_k:q5_k q5_k:q6_k q6_k:q8_0 q4_0:q5_0 \
-	q5_0:q8_0 q8_0:bf16 int4:int8 int8:bf16 bf16:f32; do
+	q5_0:q8_0 q8_0:bf16 int4:int8 int8:bf16 bf16:f32 int3_64:int6_64 \
+	int3_32:int4 int6_64:int8; do
 	ok "$pair: fewer bytes" less "${pair%:*}" "${pair#*:}" 2
 	case $pair in
 	*bf16* | *f32*) ;;
@@ -103,7 +104,7 @@ rows() { # but for times
 		value FROM v_results WHERE metric <> 'token_time' ORDER BY 1, 2, 3"
 }
 rows "$tmp/a.db" >"$tmp/whole"
-is "$(wc -l <"$tmp/whole")" $((1 + 18 * 5 + 5)) 'rows of all formats'
+is "$(wc -l <"$tmp/whole")" $((1 + 26 * 5 + 5)) 'rows of all formats'
 [ -n "${T0_SLOW-}" ] && parts='3 7' || parts=3
 for n in $parts; do
 	for i in $(seq "$n" -1 1) 2; do

@@ -171,6 +171,30 @@ for to in int8 int4; do
 		--out "$tmp/made"
 	ok "is the same: $to" cmp "$tmp/stored" "$tmp/made"
 done
+for to in int6_32 int3_32; do
+	exits 0 "quantize to $to" "$q" quantize -q --to $to "$m" "$tmp/$to" --csv
+	is "$(awk -F, 'NR == 3 { print $12 + 0 }' "$tmp/out")" \
+		"$(weights_of "$tmp/$to")" 'its size'
+	exits 0 'it loads' "$q" logits -q -m "$tmp/$to" --ids 1,2,3 \
+		--out "$tmp/stored"
+	exits 0 'the same on load' "$q" logits -q -m "$m" -w $to --ids 1,2,3 \
+		--out "$tmp/made"
+	ok "is the same: $to" cmp "$tmp/stored" "$tmp/made"
+done
+exits 0 'a text of them on the gfx1100' "$q" generate -q -m "$tmp/int6_32" \
+	--ids 1,2 -n 2 -g --backend gpu --device soft
+exits 0 'as a GGUF file' "$q" convert -q "$tmp/int6_32" "$tmp/own.gguf"
+exits 0 'whose numbers' "$q" logits -q -m "$tmp/own.gguf" --ids 1,2,3 \
+	--out "$tmp/floats" --activations f32
+exits 0 'with activations alike' "$q" logits -q -m "$tmp/int6_32" --ids 1,2,3 \
+	--out "$tmp/blocks" --activations f32
+ok 'are the same, but for the order of sums' test "$(paste "-d " \
+	"$(od -An -v -tf4 -w4 "$tmp/floats" >"$tmp/a" && echo "$tmp/a")" \
+	"$(od -An -v -tf4 -w4 "$tmp/blocks" >"$tmp/b" && echo "$tmp/b")" | awk '
+	{ d = $1 - $2; worst = d * d > worst ? d * d : worst }
+	END { print worst < 1e-8 }')" = 1
+exits 2 'not of such a type' "$q" convert -q --type int6_32 "$m" "$tmp/x.gguf"
+has "$tmp/err" 'int6_N and int3_N' 'says who makes it'
 exits 0 'info of integers' "$q" info -m "$tmp/int4"
 has "$tmp/out" 'int4' 'names them'
 exits 0 'a text from integers' "$q" generate -q -m "$tmp/int8" -p 'The' -n 3
@@ -206,7 +230,7 @@ exits 2 'a prompt beyond the context' "$q" generate -m "$m" --context 2 \
 has "$tmp/err" 'leaves no room' 'is refused'
 exits 2 'an unknown backend' "$q" info -m "$m" --backend tpu
 exits 2 'an unknown type' "$q" info -m "$m" --weights fp8
-has "$tmp/err" 'f32, f16, bf16, int8 or int4' 'lists them'
+has "$tmp/err" 'f32, f16, bf16, int8, int4' 'lists them'
 exits 2 'a temperature below zero' "$q" generate -m "$m" --ids 1 \
 	--temperature -1
 exits 2 'a full disk' "$q" logits -m "$m" --ids 1 --out /dev/full
