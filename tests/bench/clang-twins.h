@@ -146,6 +146,13 @@ static const struct twin {
 	  VECTOR }, WEIGHTS / 4, 1, F32_ONLY },
 	{ "gemv_int4", "gemv", { Y, BELOW(SSA_I8, WEIGHTS * N / 2, 127), SCALES,
 	  VECTOR }, WEIGHTS / 4, 1, F32_ONLY },
+#define OWN_SCALES FROM(SSA_F16, WEIGHTS * N / 64, .1)
+	{ "gemv_int6", "gemv", { Y, BELOW(SSA_I8, WEIGHTS * N / 2, 127),
+	  BELOW(SSA_I8, WEIGHTS * N / 4, 127), OWN_SCALES, VECTOR, INT(6) },
+	  WEIGHTS / 4, 1, F32_ONLY },
+	{ "gemv_int3", "gemv", { Y, BELOW(SSA_I8, WEIGHTS * N / 4, 127),
+	  BELOW(SSA_I8, WEIGHTS * N / 8, 127), OWN_SCALES, VECTOR, INT(6) },
+	  WEIGHTS / 4, 1, F32_ONLY },
 	{ "topk", "topk",
 	  { TO_ELEMS(96 * BEST, 0), { OUT, SSA_I32, 96 * BEST, 0, 0 },
 	    FROM(OF_SHAPE, 96 * LOGITS, 9), INT(LOGITS), INT(BEST) },

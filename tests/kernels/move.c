@@ -386,6 +386,70 @@ static void test_gemv_int(const char *name, bool four)
 	lib_close(&l);
 }
 
+/* Codes in planes of bits, read one by one. */
+static unsigned bits_at(const struct arr *a, size_t first, unsigned n)
+{
+	unsigned v = 0;
+
+	for (unsigned j = 0; j < n; j++)
+		v |= (unsigned)(a->bits[(first + j) / 8] >> (first + j) % 8 & 1)
+		     << j;
+	return v;
+}
+
+static void test_gemv_own(const char *name, bool six)
+{
+	static const size_t shape[][3] = { { 1, 32, 5 }, { 2, 64, 6 },
+		{ 3, 96, 5 }, { 5, 128, 7 }, { 7, 512, 8 }, { 9, 1024, 6 },
+		{ 6, 1056, 5 }, { 33, 256, 7 }, { 5, 0, 5 } };
+	size_t wrong = 0, missed = 0;
+	struct lib l;
+
+	if (!ok(lib_open(&l, name, DSL_F32, 0), "%s compiles", name))
+		return;
+	for (size_t s = 0; s < ARRAY_SIZE(shape); s++) {
+		size_t rows = shape[s][0], n = shape[s][1];
+		size_t groups = n >> shape[s][2];
+		struct arr low = arr_new(SSA_I8, rows * n / (six ? 2 : 4));
+		struct arr high = arr_new(SSA_I8, rows * n / (six ? 4 : 8));
+		struct arr scale = arr_random(SSA_F16, rows * groups, 1, &seed);
+		struct arr x = arr_random(SSA_F32, n, 1, &seed);
+		struct arr y = arr_stale(SSA_F32, rows);
+		double *wv = calloc(rows * n + 1, sizeof(*wv));
+		struct ssa_call c = { 0 };
+
+		for (size_t i = 0; i < low.n; i++)
+			low.bits[i] = (uint8_t)test_random(&seed);
+		for (size_t i = 0; i < high.n; i++)
+			high.bits[i] = (uint8_t)test_random(&seed);
+		if (rows > 6)
+			arr_set(&scale, 5 * groups, rows == 7 ? NAN : INFINITY);
+		for (size_t i = 0; i < rows * n; i++) {
+			unsigned code = six ? bits_at(&low, 4 * i, 4) |
+					      bits_at(&high, 2 * i, 2) << 4 :
+					      bits_at(&low, 2 * i, 2) |
+					      bits_at(&high, i, 1) << 2;
+			wv[i] = ((int)code - (six ? 32 : 4)) *
+				arr_get(&scale, i >> shape[s][2]);
+		}
+		struct arr *all[] = { &y, &low, &high, &scale, &x };
+		for (size_t i = 0; i < ARRAY_SIZE(all); i++)
+			call_arr(&c, all[i]);
+		call_u32(&c, (uint32_t)rows);
+		call_u32(&c, (uint32_t)n);
+		call_u32(&c, (uint32_t)shape[s][2]);
+		wrong += !lib_run(&dev, &l, &c,
+				  kernel_groups(l.entry, &l.shape, rows), 1);
+		gemv_judge(&y, wv, &x, rows, n, &wrong, &missed);
+		for (size_t i = 0; i < ARRAY_SIZE(all); i++)
+			free(all[i]->bits);
+		free(wv);
+	}
+	is_u64(wrong, 0, "%s", name);
+	is_u64(missed, 0, "%s: mutants are noticed", name);
+	lib_close(&l);
+}
+
 int main(void)
 {
 	cc_dev_begin(&dev);
@@ -400,6 +464,8 @@ int main(void)
 	}
 	test_gemv_int("gemv_int8", false);
 	test_gemv_int("gemv_int4", true);
+	test_gemv_own("gemv_int6", true);
+	test_gemv_own("gemv_int3", false);
 	cc_dev_close(&dev);
 	return plan_done();
 }
