@@ -105,9 +105,12 @@ enum isa_sdwa_sel {
 	ISA_SDWA_DWORD,
 };
 
+/* What becomes of the rest: zeros, the part's sign above it, what it was. */
+enum isa_sdwa_rest { ISA_SDWA_PAD, ISA_SDWA_SIGN, ISA_SDWA_PRESERVE };
+
 struct isa_sdwa {
 	uint8_t dst_sel;    /* enum isa_sdwa_sel */
-	uint8_t dst_unused; /* the rest: 0 zero, 1 sign, 2 preserved */
+	uint8_t dst_unused; /* enum isa_sdwa_rest */
 	uint8_t sel[2];	    /* of the sources */
 	uint8_t omod;
 	bool clamp;
@@ -150,6 +153,27 @@ const char *isa_decode(const struct isa_target *t, const void *code,
 
 /* The value of an inline constant 128..248 for an operand type. */
 uint64_t isa_inline_value(int field_value, enum isa_type type);
+
+/* The counts of s_waitcnt's SIMM16; those that wait for nothing are the largest. */
+struct isa_waits {
+	unsigned vm, exp, lgkm;
+};
+enum { ISA_WAITS_VM = 63, ISA_WAITS_EXP = 7, ISA_WAITS_LGKM = 63 };
+
+static inline struct isa_waits isa_waits_of(enum isa_gen gen, uint32_t v)
+{
+	if (gen < ISA_GFX11)
+		return (struct isa_waits){ (v & 15) | (v >> 14 & 3) << 4,
+					   v >> 4 & 7, v >> 8 & 63 };
+	return (struct isa_waits){ v >> 10 & 63, v & 7, v >> 4 & 63 };
+}
+
+static inline uint32_t isa_waits_encode(enum isa_gen gen, struct isa_waits w)
+{
+	if (gen < ISA_GFX11)
+		return (w.vm & 15) | w.exp << 4 | w.lgkm << 8 | w.vm >> 4 << 14;
+	return w.vm << 10 | w.exp | w.lgkm << 4;
+}
 
 /* ---------------------------------------------------------- encode.c ---- */
 

@@ -69,9 +69,15 @@ static uint8_t halves_of(const struct isa_inst *in, const struct isa_operand *o)
 	return isa_type_is_half(o->type) ? chosen : ISA_HALF_BOTH;
 }
 
-/* DPP keeps the destination in lanes that masks or a missing source exclude. */
+/*
+ * DPP keeps the destination in lanes that masks or a missing source exclude, and
+ * SDWA may keep the rest of a register.
+ */
 static bool keeps_lanes(const struct isa_inst *in)
 {
+	if (in->form == ISA_FORM_SDWA)
+		return in->sdwa.dst_unused == ISA_SDWA_PRESERVE &&
+		       in->sdwa.dst_sel != ISA_SDWA_DWORD;
 	return in->form == ISA_FORM_DPP16 &&
 	       (!in->dpp.bound_ctrl || in->dpp.row_mask != 15 ||
 		in->dpp.bank_mask != 15);

@@ -324,6 +324,16 @@ enum isa_op isa_op_find(const char *name);
 bool isa_gen_known(enum isa_gen gen);
 /* ------------------------------------------------------------- chips ---- */
 
+/* Hazards that a generation's hardware does not interlock (verify.def). */
+enum isa_hazard {
+	ISA_HZ_TRANS = 1,    /* a transcendental result is read too soon */
+	ISA_HZ_FORWARD = 2,  /* wave64: sources on both sides of an EXEC write */
+	ISA_HZ_MASK = 4,     /* wave64: a lane mask in use is overwritten */
+	ISA_HZ_PERMLANE = 8, /* v_permlane behind v_cmpx */
+	ISA_HZ_MAD = 16,     /* 64-bit multiply-add onto a source of its own */
+	ISA_HZ_SGPRS = 32,   /* fewer than 16 SGPRs are initialised wrongly */
+};
+
 /* What the chips of a generation have alike; sizes are in bytes or KiB. */
 struct isa_gen_info {
 	unsigned waves_per_simd, simds_per_cu; /* a WGP is two CUs */
@@ -333,6 +343,13 @@ struct isa_gen_info {
 	unsigned tcp_kib, sqc_inst_kib, sqc_data_kib, gl1_kib;
 	unsigned line_bytes; /* of the vector caches */
 	uint8_t gfx_ip[2];   /* the graphics block: major, minor */
+	/*
+	 * Work-item ids are 10 bits each of v0, else v0, v1 and v2.  Waves know
+	 * where their scratch memory is, else it says so in SGPRs: a descriptor,
+	 * an address, and the wave's offset behind the workgroup's ids.
+	 */
+	bool packed_ids, own_scratch;
+	unsigned hazards; /* enum isa_hazard */
 };
 const struct isa_gen_info *isa_gen_info(enum isa_gen gen);
 

@@ -433,14 +433,6 @@ static const char *parse_items(const char *s, const struct syntax *x,
 	}
 }
 
-/* Where gfx10_3 has the counters that are given as gfx11 has them. */
-static uint32_t waitcnt_gfx10(uint32_t v)
-{
-	uint32_t vm = v >> 10, lgkm = v >> 4 & 63, exp = v & 7;
-
-	return (vm & 15) | (vm >> 4) << 14 | exp << 4 | lgkm << 8;
-}
-
 bool isa_put_line(struct parser *ps, const char *s)
 {
 	const struct syntax *x = syntax_of(ps->op);
@@ -460,8 +452,8 @@ bool isa_put_line(struct parser *ps, const char *s)
 		if (!why)
 			return put_number(ps, &ps->arg[0], ISA_SLOT_IMM);
 	}
-	if (x == &waitcnt && ps->t->gen == ISA_GFX10_3)
-		v = waitcnt_gfx10(v);
+	if (x == &waitcnt) /* its items are given as gfx11 has them */
+		v = isa_waits_encode(ps->t->gen, isa_waits_of(ISA_GFX11, v));
 	return why ? isa_refuse(ps, 3, why) :
 		     isa_put_field(ps, ISA_F_SIMM16, v);
 }

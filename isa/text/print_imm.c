@@ -29,19 +29,17 @@ static void put_count(struct out *o, bool *first, const char *name, uint32_t v)
 
 static void put_waitcnt(struct out *o, const struct isa_inst *in, uint32_t v)
 {
-	bool old = in->gen == ISA_GFX10_3;
-	uint32_t vm = old ? (v & 15) | (v >> 14 & 3) << 4 : v >> 10 & 63;
-	uint32_t lgkm = old ? v >> 8 & 63 : v >> 4 & 63;
-	uint32_t exp = old ? v >> 4 & 7 : v & 7;
-	bool all = vm == 63 && lgkm == 63 && exp == 7;
+	const struct isa_waits w = isa_waits_of(in->gen, v);
+	const bool all = w.vm == ISA_WAITS_VM && w.lgkm == ISA_WAITS_LGKM &&
+			 w.exp == ISA_WAITS_EXP;
 	bool first = true;
 
-	if (all || vm != 63)
-		put_count(o, &first, "vmcnt", vm);
-	if (all || exp != 7)
-		put_count(o, &first, "expcnt", exp);
-	if (all || lgkm != 63)
-		put_count(o, &first, "lgkmcnt", lgkm);
+	if (all || w.vm != ISA_WAITS_VM)
+		put_count(o, &first, "vmcnt", w.vm);
+	if (all || w.exp != ISA_WAITS_EXP)
+		put_count(o, &first, "expcnt", w.exp);
+	if (all || w.lgkm != ISA_WAITS_LGKM)
+		put_count(o, &first, "lgkmcnt", w.lgkm);
 }
 
 const struct imm_item isa_delay_items[DELAY_ITEMS] = {

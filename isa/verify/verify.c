@@ -416,7 +416,8 @@ static void check_user_sgprs(struct verifier *v)
 	const struct verify_input *in = v->in;
 	int n = in->user_sgprs + in->system_sgprs;
 
-	if (in->user_sgprs < 0 || in->target.gen != ISA_GFX11 ||
+	if (in->user_sgprs < 0 ||
+	    !(isa_gen_info(in->target.gen)->hazards & ISA_HZ_SGPRS) ||
 	    in->target.wave != 32 || n >= 16 || !v->g.n_insns)
 		return;
 	ver_report(v, VERIFY_SGPR_INIT16, v->g.block[v->g.func[0].block].first,
@@ -469,9 +470,10 @@ bool isa_verify(const struct verify_input *in, struct verify_report *r,
 	struct verifier v = { .in = in, .g = { .in = in }, .r = r };
 	int known;
 
-	if (in->target.gen != ISA_GFX11 && in->target.gen != ISA_GFX11_5)
+	if (in->target.gen == ISA_GFX12)
 		return err_set(e, ERR_UNSUPPORTED,
-			       "verify: only gfx11 code can be verified");
+			       "verify: only code of gfx10 and gfx11 can be "
+			       "verified");
 	if (in->size_bytes % 4 || in->size_bytes > UINT32_MAX / 2 ||
 	    in->entry < in->vaddr || in->entry % 4 ||
 	    in->entry - in->vaddr >= in->size_bytes)

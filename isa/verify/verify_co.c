@@ -90,7 +90,7 @@ static void initial_sgprs(struct verify_input *in,
 		{ CO_PROP_FLAT_SCRATCH_INIT, 2 },
 		{ CO_PROP_PRIVATE_SEGMENT_SIZE, 1 },
 	};
-	enum { RSRC2_ID_X = 7, RSRC2_INFO = 10 };
+	enum { RSRC2_PRIVATE_SEGMENT = 1, RSRC2_ID_X = 7, RSRC2_INFO = 10 };
 	int at = 0;
 
 	in->user_sgprs = co_descriptor_user_sgprs(d);
@@ -104,6 +104,8 @@ static void initial_sgprs(struct verify_input *in,
 	}
 	for (int bit = RSRC2_ID_X; bit <= RSRC2_INFO; bit++)
 		in->system_sgprs += d->rsrc2 >> bit & 1;
+	if (!isa_gen_info(in->target.gen)->own_scratch)
+		in->system_sgprs += d->rsrc2 & RSRC2_PRIVATE_SEGMENT;
 	set_sgprs(in, in->user_sgprs, in->system_sgprs);
 }
 

@@ -330,18 +330,24 @@ static void report_hazard(struct walk *w, enum verify_rule rule, int insn,
 		   (unsigned long long)cfg_addr(g, w->found));
 }
 
+static bool has(const struct verifier *v, enum isa_hazard hazard)
+{
+	return isa_gen_info(v->in->target.gen)->hazards & hazard;
+}
+
 static void check_valu(struct walk *w, int insn)
 {
 	const struct cfg_insn *x = w->at;
 	bool wave64 = w->v->in->target.wave == 64;
 
 	vgpr_sources(x, &w->src);
-	if (w->v->in->target.gen == ISA_GFX11 && w->src.n &&
+	if (has(w->v, ISA_HZ_TRANS) && w->src.n &&
 	    has_hazard(w, look_trans, insn))
 		report_hazard(
 			w, VERIFY_HZ_TRANS, insn,
 			"it reads a transcendental result that may be on its way");
-	if (wave64 && w->src.n > 1 && has_hazard(w, look_forward, insn))
+	if (has(w->v, ISA_HZ_FORWARD) && wave64 && w->src.n > 1 &&
+	    has_hazard(w, look_forward, insn))
 		report_hazard(
 			w, VERIFY_HZ_FORWARD, insn,
 			"its sources were written before and after a write of "
@@ -473,7 +479,7 @@ void hazard_check(struct verifier *v, const struct vstate *s, int insn)
 
 	if (x->valu)
 		check_valu(&w, insn);
-	if (v->in->target.wave == 64 &&
+	if (has(v, ISA_HZ_MASK) && v->in->target.wave == 64 &&
 	    (x->valu || x->salu || x->in.fmt == ISA_FMT_SOPP))
 		check_masks(&w, insn);
 	if (x->pipe == ISA_PIPE_WMMA)
@@ -484,7 +490,7 @@ void hazard_check(struct verifier *v, const struct vstate *s, int insn)
 	case ISA_v_permlane16_b32:
 	case ISA_v_permlanex16_b32:
 	case ISA_v_permlane64_b32:
-		if (has_hazard(&w, look_cmpx, insn))
+		if (has(v, ISA_HZ_PERMLANE) && has_hazard(&w, look_cmpx, insn))
 			report_hazard(&w, VERIFY_HZ_PERMLANE, insn,
 				      "EXEC was just written by v_cmpx");
 		break;
@@ -494,8 +500,7 @@ void hazard_check(struct verifier *v, const struct vstate *s, int insn)
 		 * The low half is written before the high half has read its
 		 * sources; compilers do that when they want the low half only.
 		 */
-		if (v->in->target.gen == ISA_GFX11 &&
-		    overlaps_itself(s, &x->in) &&
+		if (has(v, ISA_HZ_MAD) && overlaps_itself(s, &x->in) &&
 		    read_later(&v->g, insn, x->in.opnd[0].reg + 1))
 			ver_report(v, VERIFY_HZ_MAD, insn, -1,
 				   "its destination overlaps a source");

@@ -48,19 +48,16 @@ static bool returns_data(const struct isa_inst *in)
 static void event_wait(const struct isa_inst *in, struct event *e)
 {
 	uint32_t imm = in->f[ISA_F_SIMM16];
+	const struct isa_waits n = isa_waits_of(in->gen, imm);
 
 	switch (in->op) {
 	case ISA_s_waitcnt:
-		e->wait_vm = imm >> 10 & 63;
-		e->wait_lgkm = imm >> 4 & 63;
-		e->wait_exp = imm & 7;
-		/* The largest count of a field is "do not wait". */
-		if (e->wait_vm == 63)
-			e->wait_vm = NO_WAIT;
-		if (e->wait_lgkm == 63)
-			e->wait_lgkm = NO_WAIT;
-		if (e->wait_exp == 7)
-			e->wait_exp = NO_WAIT;
+		if (n.vm != ISA_WAITS_VM)
+			e->wait_vm = (int)n.vm;
+		if (n.lgkm != ISA_WAITS_LGKM)
+			e->wait_lgkm = (int)n.lgkm;
+		if (n.exp != ISA_WAITS_EXP)
+			e->wait_exp = (int)n.exp;
 		return;
 	case ISA_s_wait_idle:
 		e->wait_vm = e->wait_lgkm = e->wait_exp = e->wait_vs = 0;
