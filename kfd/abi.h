@@ -801,7 +801,10 @@ enum {
 	AMD_QUEUE_PROP_PROFILING = 1u << 3, /* write start_ts and end_ts */
 	AMD_QUEUE_PROP_SCRATCH_ONCE = 1u << 4,
 };
-/* compute_tmpring_size: waves per shader engine, 256-byte units per wave. */
+/*
+ * compute_tmpring_size: waves per shader engine, 256-byte units per wave; before
+ * gfx11 waves of the card, and units of 1 KiB.
+ */
 #define AMD_TMPRING_WAVES(v) ((v) & 0xfffu)
 #define AMD_TMPRING_WAVESIZE(v) ((v) >> 12 & 0x7fffu)
 #define AMD_TMPRING(waves, wavesize) ((uint32_t)(waves) | (wavesize) << 12)

@@ -24,9 +24,9 @@ static _Noreturn void bail_out(const char *path, const char *why)
 }
 
 static void assemble(struct isa_object *o, const char *path, const char *text,
-		     size_t len, int wave)
+		     size_t len, const char *chip, int wave)
 {
-	struct isa_asm_options options = { .chip = "gfx1100", .wave = wave };
+	struct isa_asm_options options = { .chip = chip, .wave = wave };
 	struct err e = { 0 };
 
 	isa_object_init(o);
@@ -43,14 +43,13 @@ static const struct isa_object *source_of(const char *path)
 	for (s = sources; s < sources + n_sources; s++)
 		if (!strcmp(s->path, path))
 			return &s->o;
-	if (n_sources == MAX_FILES ||
-	    snprintf(s->path, sizeof(s->path), "%s", path) >=
-		    (int)sizeof(s->path))
+	if (n_sources == MAX_FILES || snprintf(s->path, sizeof(s->path), "%s",
+					       path) >= (int)sizeof(s->path))
 		bail_out(path, "tests/code.c has no room for it");
 	if (!file_read(path, 0, &text, &e))
 		bail_out(path, e.msg);
 	n_sources++;
-	assemble(&s->o, path, text.data, text.len,
+	assemble(&s->o, path, text.data, text.len, "gfx1100",
 		 strstr(path, "wave64") ? 64 : 32);
 	buf_fini(&text);
 	return &s->o;
@@ -90,7 +89,8 @@ struct code code_of(const char *path, const char *label)
 	return part(o, from, to);
 }
 
-size_t code_lines(const char *text, int wave, uint32_t *dw, size_t max)
+size_t code_lines_of(const char *chip, const char *text, int wave, uint32_t *dw,
+		     size_t max)
 {
 	struct isa_object o = { 0 };
 	char lines[2048];
@@ -100,11 +100,16 @@ size_t code_lines(const char *text, int wave, uint32_t *dw, size_t max)
 	snprintf(lines, sizeof(lines), "%s", text);
 	for (char *p = lines; (p = strchr(p, ';'));)
 		*p = '\n';
-	assemble(&o, text, lines, strlen(lines), wave);
+	assemble(&o, text, lines, strlen(lines), chip, wave);
 	n = isa_section_at(&o, 1)->data.len / 4;
 	if (n > max)
 		bail_out(text, "too many instructions");
 	memcpy(dw, isa_section_at(&o, 1)->data.data, n * 4);
 	isa_object_fini(&o);
 	return n;
+}
+
+size_t code_lines(const char *text, int wave, uint32_t *dw, size_t max)
+{
+	return code_lines_of("gfx1100", text, wave, dw, max);
 }

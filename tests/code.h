@@ -32,5 +32,8 @@ struct code code_file(const char *path);
  * they are.  `wave` is 32 or 64.
  */
 size_t code_lines(const char *text, int wave, uint32_t *dw, size_t max);
+/* The same for another chip than gfx1100. */
+size_t code_lines_of(const char *chip, const char *text, int wave, uint32_t *dw,
+		     size_t max);
 
 #endif

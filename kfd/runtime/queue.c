@@ -37,7 +37,8 @@ static bool take_opts(struct kfd_queue_opts *o, const struct kfd_queue_opts *in,
 	if (o->printf_bytes < 8192 || o->printf_bytes > 1u << 30)
 		return err_set(e, ERR_USAGE,
 			       "a buffer of %u bytes for printf; wanted 8192 "
-			       "to 2^30", o->printf_bytes);
+			       "to 2^30",
+			       o->printf_bytes);
 	if (o->ring_packets < 64 || o->ring_packets > 131072 ||
 	    o->ring_packets & (o->ring_packets - 1))
 		return err_set(e, ERR_USAGE,
@@ -297,26 +298,42 @@ bool kfd_queue_free(struct kfd_queue *q, struct err *e)
 
 /* ----------------------------------------------------------- scratch --- */
 
+/* Do waves begin with the place of their scratch memory, as from gfx11 on? */
+static bool has_own_scratch(const struct kfd_node *n)
+{
+	const struct isa_chip *chip = isa_chip_of_target(n->gfx_target);
+
+	return !chip || isa_gen_info(chip->gen)->own_scratch;
+}
+
+/* Bytes of a wave's scratch memory come in these. */
+static uint32_t scratch_unit(const struct kfd_node *n)
+{
+	return has_own_scratch(n) ? 256 : 1024;
+}
+
 static void set_scratch(struct kfd_queue *q, uint32_t wave_bytes,
 			uint64_t bytes)
 {
 	const struct kfd_node *n = &q->dev->info.node;
+	const bool own = has_own_scratch(n);
 	struct amd_queue *aq = q->aq;
 	const uint64_t va = q->scratch->pub.va;
-	uint64_t waves = bytes / wave_bytes / n->engines;
+	uint64_t waves = bytes / wave_bytes / (own ? n->engines : 1);
 
 	if (waves > n->cu_count * 32u)
 		waves = n->cu_count * 32u;
 	if (waves > 0xfff)
 		waves = 0xfff;
-	aq->compute_tmpring_size = AMD_TMPRING(waves, wave_bytes / 256);
+	aq->compute_tmpring_size =
+		AMD_TMPRING(waves, wave_bytes / scratch_unit(n));
 	aq->scratch_resource_descriptor[0] = (uint32_t)va;
-	/* Bit 30: swizzled, a lane's dwords lie a wave apart. */
+	/* Bit 30, or 31: swizzled, a lane's dwords lie a wave apart. */
 	aq->scratch_resource_descriptor[1] = (uint32_t)(va >> 32 & 0xffff) |
-					     1u << 30;
+					     1u << (own ? 30 : 31);
 	aq->scratch_resource_descriptor[2] = (uint32_t)bytes;
 	/* Select XYZW, 32_UINT, add thread id, no bounds by offset. */
-	aq->scratch_resource_descriptor[3] = 0x20814fac;
+	aq->scratch_resource_descriptor[3] = own ? 0x20814fac : 0x21814fac;
 	aq->scratch_backing_memory_location = va;
 	aq->scratch_backing_memory_byte_size = bytes;
 	aq->scratch_wave64_lane_byte_size = wave_bytes / 64;
@@ -331,8 +348,9 @@ bool kfd_queue_scratch(struct kfd_queue *q, uint32_t private_bytes,
 							32;
 	const uint64_t slots = (n->cu_count + n->engines - 1) / n->engines *
 			       n->engines * slots_cu;
+	const uint32_t unit = scratch_unit(n);
 	const uint64_t wave = ALIGN_UP(
-		ALIGN_UP((uint64_t)private_bytes, 256 / lanes) * lanes, 256);
+		ALIGN_UP((uint64_t)private_bytes, unit / lanes) * lanes, unit);
 
 	if (wave <= q->scratch_wave_bytes)
 		return true;

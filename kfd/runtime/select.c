@@ -105,7 +105,10 @@ const char *kfd_spec_asked(const char *option, char out[256])
 /* The part after "kfd". */
 bool kfd_node_is_usable(const struct kfd_node *n)
 {
-	return n->gpu_id && n->gfx_target / 10000 == 11;
+	const struct isa_chip *chip = isa_chip_of_target(n->gfx_target);
+
+	return n->gpu_id && (n->gfx_target / 10000 == 11 ||
+			     (chip && soft_has_chip(chip)));
 }
 
 static bool parse_choice(const char *s, struct kfd_select *sel)

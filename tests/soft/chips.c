@@ -18,6 +18,8 @@ static const struct row {
 	unsigned device_id, cus, engines, arrays, l2_kib, mall_kib, vgprs;
 } rows[] = {
 	{ "soft", "Radeon RX 7900 XTX", 0x744c, 96, 6, 2, 6144, 98304, 1536 },
+	{ "soft:gfx1030", "Radeon RX 6900 XT", 0x73bf, 80, 4, 2, 4096, 131072,
+	  1024 },
 	{ "soft:gfx1101", "Radeon RX 7800 XT", 0x747e, 60, 3, 2, 4096, 65536,
 	  1536 },
 	{ "soft:gfx1102", "Radeon RX 7600", 0x7480, 32, 2, 2, 2048, 32768,

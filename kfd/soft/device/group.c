@@ -4,7 +4,8 @@
  *
  * Scalar registers are filled in the order of the descriptor's property bits,
  * then nothing up to USER_SGPR_COUNT, then the workgroup ids: on gfx1100 the
- * compiler pads wave32 kernels so that the id of X lands in s15.
+ * compiler pads wave32 kernels so that the id of X lands in s15.  Behind them
+ * gfx10 has the offset of the wave's scratch memory.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -120,7 +121,10 @@ static void scalar_state(struct soft_wave *w, const struct soft_launch *l)
 	if (rsrc2 & AMD_RSRC2_WORKGROUP_ID_Z)
 		*s++ = g->id[2];
 	if (rsrc2 & AMD_RSRC2_WORKGROUP_INFO)
-		*s = (uint32_t)(w->index == 0) << 31 | (uint32_t)g->n_waves;
+		*s++ = (uint32_t)(w->index == 0) << 31 | (uint32_t)g->n_waves;
+	if (rsrc2 & AMD_RSRC2_PRIVATE_SEGMENT &&
+	    !soft_gen(l->q->card)->own_scratch)
+		*s = (uint32_t)(w->scratch_va - l->scratch_va);
 }
 
 /* v0 of lanes [from, from + n): id and those that follow it. */
@@ -139,9 +143,27 @@ static void put_row(struct soft_wave *w, uint32_t from, uint32_t n, uint32_t id)
 	}
 }
 
-/* Work-item ids, packed into v0 as 10 bits each, and EXEC. */
-static void vector_state(struct soft_wave *w, const uint32_t size[3])
+/* The same lanes of v1 and v2, as far as the kernel asks for them. */
+static void put_ids(struct soft_wave *w, uint32_t from, uint32_t n, uint32_t y,
+		    uint32_t z, const struct soft_launch *l)
 {
+	const uint32_t ids = AMD_RSRC2_WORKITEM_ID(l->kd.compute_pgm_rsrc2);
+
+	for (uint32_t i = from; i < from + n; i++) {
+		uint32_t(*v)[SOFT_LANES] = w->v[i / SOFT_LANES];
+
+		if (ids > 0 && w->n_vgprs > 1)
+			v[1][i % SOFT_LANES] = y;
+		if (ids > 1 && w->n_vgprs > 2)
+			v[2][i % SOFT_LANES] = z;
+	}
+}
+
+/* Work-item ids: 10 bits each of v0, or v0 to v2; and EXEC. */
+static void vector_state(struct soft_wave *w, const struct soft_launch *l,
+			 const uint32_t size[3])
+{
+	const bool packed = soft_gen(l->q->card)->packed_ids;
 	const uint32_t total = size[0] * size[1] * size[2];
 	const uint32_t lanes = (uint32_t)w->wave_size;
 	const uint32_t first = (uint32_t)w->index * lanes;
@@ -155,7 +177,9 @@ static void vector_state(struct soft_wave *w, const uint32_t size[3])
 	for (uint32_t i = 0; i < n;) {
 		const uint32_t row = size[0] - x < n - i ? size[0] - x : n - i;
 
-		put_row(w, i, row, x | y << 10 | z << 20);
+		put_row(w, i, row, packed ? x | y << 10 | z << 20 : x);
+		if (!packed)
+			put_ids(w, i, row, y, z, l);
 		i += row;
 		x = 0;
 		if (++y < size[1])
@@ -223,9 +247,10 @@ static void wave_start(struct soft_run *r, int index,
 	w->index = index;
 	w->scratch = NULL;
 	w->scratch_lane_bytes = l->scratch_wave_bytes / l->wave_size;
-	w->scratch_va = l->scratch_va +
-			((uint64_t)r->slot * l->waves_per_group +
-			 (uint32_t)index) * l->scratch_wave_bytes;
+	w->scratch_va =
+		l->scratch_va +
+		((uint64_t)r->slot * l->waves_per_group + (uint32_t)index) *
+			l->scratch_wave_bytes;
 	w->state = SOFT_READY;
 	w->fault.kind = SOFT_FAULT_NONE; /* the rest follows with a kind */
 	w->n_insts = 0;
@@ -234,7 +259,7 @@ static void wave_start(struct soft_run *r, int index,
 	scalar_state(w, l);
 	if (l->env.traps)
 		trap_state(w, l);
-	vector_state(w, size);
+	vector_state(w, l, size);
 }
 
 static void start_counts(struct soft_run *r, uint32_t items)

@@ -650,6 +650,7 @@ static void dispatch_init(struct soft_dispatch *dp, struct soft_queue *q,
 		.shared_limit = SOFT_LDS_BASE | 0xffffffff,
 		.private_base = SOFT_SCRATCH_BASE,
 		.private_limit = SOFT_SCRATCH_BASE | 0xffffffff,
+		.swizzles_scratch = !soft_gen(q->card)->own_scratch,
 		.lds_faults = q->dev->o.lds_faults,
 	};
 }

@@ -25,10 +25,10 @@ static enum soft_done refuse_dims(struct soft_queue *q,
 		p->kernel_object,
 		"dispatch packet %" PRIu64 " has bad dimensions: setup %u, "
 		"workgroup %ux%ux%u, grid %ux%ux%u; accepted: used ones of "
-		"at least 1, others of exactly 1", q->read_index, p->setup,
-		p->workgroup_size[0], p->workgroup_size[1],
-		p->workgroup_size[2], p->grid_size[0], p->grid_size[1],
-		p->grid_size[2]);
+		"at least 1, others of exactly 1",
+		q->read_index, p->setup, p->workgroup_size[0],
+		p->workgroup_size[1], p->workgroup_size[2], p->grid_size[0],
+		p->grid_size[1], p->grid_size[2]);
 }
 
 static enum soft_done check_packet(struct soft_queue *q,
@@ -108,8 +108,9 @@ static enum soft_done read_descriptor(struct soft_queue *q,
 	l->kd.compute_pgm_rsrc1 &= ~AMD_RSRC1_PRIV;
 	l->entry = va + (uint64_t)kd->kernel_code_entry_byte_offset;
 	if (l->entry % 256)
-		return refuse_code(q, va, "has an entry point that is not "
-					  "256-byte aligned");
+		return refuse_code(q, va,
+				   "has an entry point that is not "
+				   "256-byte aligned");
 	return SOFT_DONE;
 }
 
@@ -172,6 +173,31 @@ static uint32_t card_holds(const struct soft_launch *l)
 	return units * each;
 }
 
+/* Of TMPRING_SIZE: bytes of a wave, and waves of the card. */
+static uint32_t ring_wave_bytes(const struct soft_card *c, uint32_t tmpring)
+{
+	return AMD_TMPRING_WAVESIZE(tmpring) *
+	       (soft_gen(c)->own_scratch ? 256 : 1024);
+}
+
+static uint64_t ring_waves(const struct soft_card *c, uint32_t tmpring)
+{
+	return (uint64_t)AMD_TMPRING_WAVES(tmpring) *
+	       (soft_gen(c)->own_scratch ? c->chip->n_se : 1);
+}
+
+/* The queue's descriptor with the distance of a lane's dwords: the wave's
+ * lanes. */
+static void make_descriptor(struct soft_launch *l, const struct amd_queue *aq)
+{
+	uint32_t *d = l->scratch_descriptor;
+
+	memcpy(d, aq->scratch_resource_descriptor, 16);
+	if (!soft_gen(l->q->card)->own_scratch)
+		d[3] = (d[3] & ~(3u << 21)) | (l->wave_size == 64 ? 3u : 2u)
+						      << 21;
+}
+
 /*
  * Scratch comes from the queue; when it is too small the CP asks for more
  * through the inactive signal and tries again once the signal is 0.
@@ -180,10 +206,8 @@ static enum soft_done find_scratch(struct soft_queue *q, struct soft_launch *l,
 				   const struct amd_queue *aq, uint32_t *slots)
 {
 	const uint32_t wave_bytes =
-		AMD_TMPRING_WAVESIZE(aq->compute_tmpring_size) * 256;
-	const uint64_t all =
-		(uint64_t)AMD_TMPRING_WAVES(aq->compute_tmpring_size) *
-		q->card->chip->n_se;
+		ring_wave_bytes(q->card, aq->compute_tmpring_size);
+	const uint64_t all = ring_waves(q->card, aq->compute_tmpring_size);
 	const uint64_t need =
 		(uint64_t)l->packet.private_segment_size * l->wave_size;
 	const uint32_t code = l->wave_size == 64 ? KFD_INACTIVE_SCRATCH_WAVE64 :
@@ -195,7 +219,7 @@ static enum soft_done find_scratch(struct soft_queue *q, struct soft_launch *l,
 		return SOFT_DONE;
 	l->scratch_va = aq->scratch_backing_memory_location;
 	l->scratch_wave_bytes = wave_bytes;
-	memcpy(l->scratch_descriptor, aq->scratch_resource_descriptor, 16);
+	make_descriptor(l, aq);
 	*slots = !wave_bytes ?
 			 0 :
 			 min_u32(all, aq->scratch_backing_memory_byte_size /
@@ -218,18 +242,17 @@ static enum soft_done find_scratch(struct soft_queue *q, struct soft_launch *l,
 static void registers_scratch(struct soft_launch *l, uint32_t *slots)
 {
 	const struct soft_regs *r = l->regs;
-	const uint32_t waves =
-		AMD_TMPRING_WAVES(r->tmpring) * l->q->card->chip->n_se;
+	const uint64_t waves = ring_waves(l->q->card, r->tmpring);
 
 	*slots = UINT32_MAX;
-	l->scratch_wave_bytes = AMD_TMPRING_WAVESIZE(r->tmpring) * 256;
+	l->scratch_wave_bytes = ring_wave_bytes(l->q->card, r->tmpring);
 	if (!(r->rsrc2 & AMD_RSRC2_PRIVATE_SEGMENT) || !l->scratch_wave_bytes ||
 	    waves < l->waves_per_group) {
 		l->scratch_wave_bytes = 0;
 		return;
 	}
 	l->scratch_va = r->scratch_va;
-	*slots = waves / l->waves_per_group;
+	*slots = (uint32_t)(waves / l->waves_per_group);
 }
 
 /* Of what the card holds, the share of the queue's CUs; one at least. */
@@ -278,8 +301,7 @@ enum soft_done soft_launch_check(struct soft_queue *q, struct soft_launch *l)
 					     p->workgroup_size[i] - 1) /
 					    p->workgroup_size[i]);
 		/* Nobody lives to see the end of so many. */
-		if (__builtin_mul_overflow(l->total, l->n_groups[i],
-					   &l->total))
+		if (__builtin_mul_overflow(l->total, l->n_groups[i], &l->total))
 			l->total = UINT64_MAX;
 	}
 	l->max_resident = min_u32(slots, queue_holds(q, l));

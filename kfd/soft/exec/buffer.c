@@ -19,8 +19,8 @@ struct row {
 enum oob {
 	OOB_INDEX_AND_OFFSET, /* index >= records, or beyond the stride */
 	OOB_INDEX,
-	OOB_NO_RECORDS,	      /* only if there are no records at all */
-	OOB_RAW,	      /* byte offset beyond the records */
+	OOB_NO_RECORDS, /* only if there are no records at all */
+	OOB_RAW,	/* byte offset beyond the records */
 };
 
 struct buffer {
@@ -39,15 +39,22 @@ static void buffer_init(struct buffer *b, struct soft_wave *w,
 			const struct soft_uop *u)
 {
 	const uint32_t *d = &w->s[u->in.f[ISA_F_SRSRC] * 4];
-	static const uint8_t element[4] = { 0, 4, 8, 16 };
+	static const uint8_t gfx10[4] = { 0, 0, 4, 4 },
+			     gfx11[4] = { 0, 4, 8, 16 };
+	static const uint8_t *const element[ISA_GEN_COUNT] = {
+		[ISA_GFX10_3] = gfx10,
+		[ISA_GFX11] = gfx11,
+		[ISA_GFX11_5] = gfx11,
+		[ISA_GFX12] = gfx11,
+	};
 
 	b->base = soft_canonical(d[0] | (uint64_t)(d[1] & 0xffff) << 32);
 	b->stride = d[1] >> 16 & 0x3fff;
-	b->element = element[d[1] >> 30];
+	b->element = element[u->in.gen][d[1] >> 30];
 	b->records = d[2];
 	for (int i = 0; i < 4; i++)
 		b->sel[i] = d[3] >> 3 * i & 7;
-	b->format = d[3] >> 12 & 0x3f;
+	b->format = d[3] >> 12 & 0x7f;
 	b->index_stride = 8u << (d[3] >> 21 & 3);
 	b->add_tid = d[3] >> 23 & 1;
 	b->oob = d[3] >> 28 & 3;
@@ -55,6 +62,7 @@ static void buffer_init(struct buffer *b, struct soft_wave *w,
 		b->stride |= (b->format & 15) << 14;
 	if (u->in.fmt == ISA_FMT_MTBUF)
 		b->format = u->in.f[ISA_F_FORMAT];
+	b->format = soft_unify_format(u->in.gen, b->format);
 	b->soffset = 0;
 	for (int i = 0; i < u->in.n_opnd; i++)
 		if (u->in.opnd[i].slot == ISA_SLOT_SOFFSET)
@@ -92,8 +100,7 @@ static uint64_t buffer_address(const struct buffer *b, struct spot s)
 		uint64_t block = s.index / b->index_stride;
 		uint64_t unit = s.offset / b->element;
 
-		at = (block * b->stride + unit * b->element) *
-			     b->index_stride +
+		at = (block * b->stride + unit * b->element) * b->index_stride +
 		     (uint64_t)(s.index % b->index_stride) * b->element +
 		     s.offset % b->element;
 	} else {
@@ -108,8 +115,7 @@ static bool in_range(const struct buffer *b, struct spot s, uint32_t bytes)
 
 	switch (b->oob) {
 	case OOB_INDEX_AND_OFFSET:
-		return s.index < b->records &&
-		       (!b->stride || end <= b->stride);
+		return s.index < b->records && (!b->stride || end <= b->stride);
 	case OOB_INDEX:
 		return s.index < b->records;
 	case OOB_NO_RECORDS:
@@ -120,14 +126,15 @@ static bool in_range(const struct buffer *b, struct spot s, uint32_t bytes)
 	if (b->element && b->stride && end > b->stride)
 		return false;
 	return (uint64_t)s.index * b->stride + end +
-		       (b->element ? 0 : b->soffset) <= b->records;
+		       (b->element ? 0 : b->soffset) <=
+	       b->records;
 }
 
 /* -------------------------------------------------- untyped accesses ---- */
 
 /* Dwords are checked one by one: a wide access may be half inside. */
-static bool load_raw(struct soft_wave *w, const struct buffer *b,
-		     struct spot s, uint32_t bytes, uint32_t *value, int lane)
+static bool load_raw(struct soft_wave *w, const struct buffer *b, struct spot s,
+		     uint32_t bytes, uint32_t *value, int lane)
 {
 	uint32_t step = bytes < 4 ? bytes : 4;
 
@@ -240,16 +247,15 @@ static void get_components(const struct soft_wave *w, const struct row *r,
 
 /* ---------------------------------------------------------- handlers ---- */
 
-/* LDS at M0[15:0] + the instruction's offset + 4 * lane. */
-static bool put_lds(struct soft_wave *w, const struct soft_uop *u,
-		    const uint32_t *value, int lane)
+bool soft_load_to_lds(struct soft_wave *w, const struct soft_uop *u,
+		      uint32_t value, int lane)
 {
 	uint64_t at = (w->s[ISA_R_M0] & 0xffff) + u->in.f[ISA_F_OFFSET] +
 		      4 * (uint64_t)lane;
 	uint8_t *p = soft_lds_at(w, at, 4);
 
 	if (p) {
-		memcpy(p, value, 4);
+		memcpy(p, &value, 4);
 		return true;
 	}
 	soft_raise(w, SOFT_FAULT_APERTURE,
@@ -271,7 +277,7 @@ static bool load_lane(struct soft_wave *w, const struct soft_uop *u,
 		return false;
 	if (r->to_lds) {
 		value[0] = soft_extend(&r->a, value[0]);
-		return put_lds(w, u, value, l);
+		return soft_load_to_lds(w, u, value[0], l);
 	}
 	if (r->n)
 		put_components(w, r, h, lane, u->in.f[ISA_F_VDATA], value);

@@ -68,6 +68,11 @@ struct soft_env {
 	uint64_t (*realtime)(void *ctx);
 	uint64_t shared_base, shared_limit;   /* LDS aperture */
 	uint64_t private_base, private_limit; /* scratch aperture */
+	/*
+	 * A lane's dwords of scratch memory lie a wave apart, as buffer
+	 * descriptors have them; else they lie together.
+	 */
+	bool swizzles_scratch;
 	bool lds_faults; /* beyond a workgroup's; false: reads 0 */
 	const struct soft_now *now; /* NULL: realtime(), and no pipeline */
 	/*
@@ -217,7 +222,11 @@ struct soft_wave {
 	int n_vgprs;		/* allocated; beyond is an illegal access */
 	int index;		/* wave number in the workgroup */
 	uint32_t (*v[2])[SOFT_LANES]; /* [half][n_vgprs][lane] */
-	uint8_t *scratch;	/* this wave's, [lane][scratch_lane_bytes] */
+	/*
+	 * This wave's, [lane][scratch_lane_bytes], or where the device swizzles
+	 * it [scratch_lane_bytes / 4][lane][4].
+	 */
+	uint8_t *scratch;
 	uint32_t scratch_lane_bytes;
 	uint64_t scratch_va;	/* for faults and FLAT_SCRATCH reads */
 	enum soft_state state;
@@ -335,7 +344,12 @@ enum soft_part {
 };
 
 /* Where one lane's access goes. */
-enum soft_space { SOFT_SPACE_MEMORY, SOFT_SPACE_LDS, SOFT_SPACE_SCRATCH };
+enum soft_space {
+	SOFT_SPACE_MEMORY,
+	SOFT_SPACE_LDS,
+	SOFT_SPACE_SCRATCH,
+	SOFT_SPACE_SWIZZLED, /* scratch, where the device swizzles it */
+};
 struct soft_place {
 	enum soft_space space;
 	uint64_t at; /* address, or offset into LDS or the lane's scratch */

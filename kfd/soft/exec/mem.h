@@ -48,6 +48,16 @@ bool soft_store(struct soft_wave *w, uint64_t va, const void *in,
 /* Ask for a new decode of everything before the next instruction. */
 void soft_code_cache_stale(struct soft_code_cache *c);
 
+/* ----------------------------------------------------------- unify.c ---- */
+
+/*
+ * What was decoded, as handlers and translations want it: fields of gfx10 that
+ * mean the same as those of gfx11 in another way become these.  Operands stay.
+ */
+void soft_unify(struct isa_inst *in);
+/* gfx11's number of a typed format of this generation, 0: there is none. */
+uint32_t soft_unify_format(enum isa_gen gen, uint32_t format);
+
 /* --------------------------------------------------------- control.c ---- */
 
 /* SOPP, and the scalar instructions that see PC, MODE or messages. */
@@ -130,6 +140,12 @@ void soft_put_old(struct soft_wave *w, const struct soft_access *a, int half,
 /* MUBUF and MTBUF. */
 soft_handler *soft_buffer_handler(const struct isa_inst *in, const void **op);
 
+/*
+ * What a lane loaded to LDS, at M0[15:0] + the instruction's offset + 4 * lane;
+ * false after raising a fault.
+ */
+bool soft_load_to_lds(struct soft_wave *w, const struct soft_uop *u,
+		      uint32_t value, int lane);
 /* As soft_lds_plain(), of MUBUF. */
 const struct soft_access *soft_buffer_plain(const struct soft_uop *u,
 					    bool *store);

@@ -66,6 +66,24 @@ static void run_buffer_load(struct soft_wave *w, const struct soft_uop *u)
 	put_sgprs(w, u, value, r->dwords);
 }
 
+/* gfx10's clocks: where nobody models a pipeline, one cycle per instruction. */
+static void run_memtime(struct soft_wave *w, const struct soft_uop *u)
+{
+	const struct soft_now *now = w->group->env->now;
+
+	soft_write_scalar(w, &u->in.opnd[0],
+			  now ? now->cycle : w->start_clock + w->n_insts);
+}
+
+static void run_memrealtime(struct soft_wave *w, const struct soft_uop *u)
+{
+	const struct soft_env *env = w->group->env;
+
+	soft_write_scalar(w, &u->in.opnd[0],
+			  env->now ? env->now->realtime :
+				     env->realtime(env->ctx));
+}
+
 static const struct {
 	soft_handler *fn;
 	struct row row;
@@ -79,6 +97,8 @@ static const struct {
 	LOADS(128, 4)
 	LOADS(256, 8)
 	LOADS(512, 16)
+	[ISA_s_memtime] = { run_memtime, { 0 } },
+	[ISA_s_memrealtime] = { run_memrealtime, { 0 } },
 	[ISA_s_gl1_inv] = { soft_run_nothing, { 0 } },
 	[ISA_s_dcache_inv] = { soft_run_nothing, { 0 } },
 	/* They look up a translation and report to nobody. */

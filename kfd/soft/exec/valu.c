@@ -114,7 +114,10 @@ static bool fetch_operand(struct soft_wave *w, const struct soft_uop *u,
 	} else {
 		fetch_scalar(w, u, o, tmp);
 	}
-	if (!k && u->in.form != ISA_FORM_PLAIN) {
+	if (u->in.form == ISA_FORM_SDWA && !(o->role & ISA_DST)) {
+		soft_sdwa_select(&u->in, k, p, h->src[k][1]);
+		p = h->src[k][1];
+	} else if (!k && u->in.form != ISA_FORM_PLAIN) {
 		h->x.exec &= soft_dpp(&u->in, h->x.exec, p, h->dpp);
 		p = h->dpp;
 	}
@@ -172,10 +175,21 @@ static void compute_half(struct half *h)
 /* --------------------------------------------------------------- finish ----
  */
 
+/* omod, clamp and denormals of a float. */
+static void finish_float(const struct soft_wave *w, const struct soft_uop *u,
+			 struct half *h)
+{
+	const uint32_t mode = soft_row_mode(h->row, w->mode);
+
+	if (isa_type_info(h->dst->type)->kind == 'F' &&
+	    (u->in.f[ISA_F_CLAMP] || u->in.f[ISA_F_OMOD] ||
+	     (mode & MODE_DENORMS) != MODE_DENORMS))
+		mods_finish(&u->in, h->dst->type, mode, h->row->flags, h->d[0]);
+}
+
 static void finish_half(struct soft_wave *w, const struct soft_uop *u,
 			struct half *h, int half)
 {
-	const uint32_t mode = soft_row_mode(h->row, w->mode);
 	const struct isa_type_info *t;
 	uint32_t *to;
 
@@ -183,9 +197,7 @@ static void finish_half(struct soft_wave *w, const struct soft_uop *u,
 		return;
 	t = isa_type_info(h->dst->type);
 	to = w->v[half][h->dst->reg];
-	if (t->kind == 'F' && (u->in.f[ISA_F_CLAMP] || u->in.f[ISA_F_OMOD] ||
-			       (mode & MODE_DENORMS) != MODE_DENORMS))
-		mods_finish(&u->in, h->dst->type, mode, h->row->flags, h->d[0]);
+	finish_float(w, u, h);
 	if (t->bits == 16 && t->count == 1) {
 		/* Its op_sel belongs to the sources: the opcode says which. */
 		bool high = h->dst->mods & ISA_M_HI ||
@@ -245,6 +257,29 @@ void soft_valu_run_part(struct soft_wave *w, const struct soft_uop *u, int half,
 		return;
 	compute_half(&h);
 	finish_half(w, u, &h, half);
+}
+
+/* gfx10's SDWA: results of up to 32 bits, or a mask. */
+static void valu_sdwa(struct soft_wave *w, const struct soft_uop *u)
+{
+	const struct isa_operand *mask = NULL;
+	uint32_t out[2] = { 0, 0 };
+	struct half h;
+
+	h.row = u->op;
+	for (int half = 0; half < w->wave_size / SOFT_LANES; half++) {
+		if (!fetch_all(w, u, &h, half, 0, u->in.n_opnd))
+			return;
+		compute_half(&h);
+		out[half] = h.x.mask_out & h.x.exec;
+		mask = h.mask;
+		if (!h.dst)
+			continue;
+		finish_float(w, u, &h);
+		soft_sdwa_put(&u->in, h.x.exec, h.d[0],
+			      w->v[half][h.dst->reg]);
+	}
+	write_mask(w, u, mask, out);
 }
 
 /* Both halves of the pair read before either writes (RDNA3 ISA 7.6). */
@@ -351,6 +386,8 @@ soft_handler *soft_valu_handler(const struct isa_inst *in, const void **op)
 
 		return fn ? fn : soft_vop3_special(in);
 	}
+	if (in->form == ISA_FORM_SDWA)
+		return valu_sdwa;
 	if (in->op_y)
 		return rows[in->op_y].fn ? valu_dual : NULL;
 	return is_plain(in) && !(row->flags & SOFT_V_FLUSH) ? valu_plain :

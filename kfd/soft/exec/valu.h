@@ -157,6 +157,15 @@ uint32_t soft_constant(const struct soft_uop *u, const struct isa_operand *o);
 uint32_t soft_dpp(const struct isa_inst *in, uint32_t exec, const uint32_t *src,
 		  uint32_t *dst);
 
+/* ------------------------------------------------------------ sdwa.c ----- */
+
+/* The part of source k that the instruction's SDWA selects, in bits from 0 on. */
+void soft_sdwa_select(const struct isa_inst *in, int k, const uint32_t *src,
+		      uint32_t *dst);
+/* The result to its part of a register, and what becomes of the rest. */
+void soft_sdwa_put(const struct isa_inst *in, uint32_t exec,
+		   const uint32_t *result, uint32_t *reg);
+
 /* ---------------------------------------------------- valu_special.c ----- */
 
 /*

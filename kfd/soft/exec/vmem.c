@@ -77,6 +77,11 @@ static uint64_t addtid_address(const struct soft_wave *w,
 	return at + w->s[saddr] + ((uint64_t)w->s[saddr + 1] << 32);
 }
 
+static enum soft_space scratch_space(const struct soft_wave *w)
+{
+	return SOFT_SPACE_SCRATCH + w->group->env->swizzles_scratch;
+}
+
 /* The offset of FLAT is unsigned, and its top bit is ignored. */
 static void flat_place(const struct soft_wave *w, const struct soft_uop *u,
 		       int h, uint32_t lane, struct soft_place *p)
@@ -92,7 +97,7 @@ static void flat_place(const struct soft_wave *w, const struct soft_uop *u,
 		p->space = SOFT_SPACE_LDS;
 		p->at = at - env->shared_base;
 	} else if (at >= env->private_base && at <= env->private_limit) {
-		p->space = SOFT_SPACE_SCRATCH;
+		p->space = scratch_space(w);
 		p->at = at - env->private_base;
 	}
 }
@@ -110,15 +115,15 @@ static uint32_t scratch_offset(const struct soft_wave *w,
 	return at;
 }
 
-void soft_find_place(const struct soft_wave *w, const struct soft_uop *u,
-		       int h, uint32_t lane, struct soft_place *p)
+void soft_find_place(const struct soft_wave *w, const struct soft_uop *u, int h,
+		     uint32_t lane, struct soft_place *p)
 {
 	p->lane = h * SOFT_LANES + (int)lane;
 	if (u->in.fmt == ISA_FMT_GLOBAL) {
 		p->space = SOFT_SPACE_MEMORY;
 		p->at = global_address(w, u, h, lane);
 	} else if (u->in.fmt == ISA_FMT_SCRATCH) {
-		p->space = SOFT_SPACE_SCRATCH;
+		p->space = scratch_space(w);
 		p->at = scratch_offset(w, u, h, lane);
 	} else {
 		flat_place(w, u, h, lane, p);
@@ -130,9 +135,11 @@ static void raise_outside(struct soft_wave *w, const struct soft_place *p,
 {
 	bool lds = p->space == SOFT_SPACE_LDS;
 
-	soft_raise(w, SOFT_FAULT_APERTURE, "%s at offset 0x%llx of %s, which "
-		   "has %u bytes%s", write ? "write" : "read",
-		   (unsigned long long)p->at, lds ? "LDS" : "scratch",
+	soft_raise(w, SOFT_FAULT_APERTURE,
+		   "%s at offset 0x%llx of %s, which "
+		   "has %u bytes%s",
+		   write ? "write" : "read", (unsigned long long)p->at,
+		   lds ? "LDS" : "scratch",
 		   lds ? w->group->lds_size_bytes : w->scratch_lane_bytes,
 		   lds ? "" : " per lane");
 	soft_fault_at(w, p->at, write, p->lane);
@@ -156,6 +163,28 @@ static uint8_t *local_bytes(struct soft_wave *w, const struct soft_place *p,
 
 /* ---------------------------------------------------- loads, stores ---- */
 
+/* The same where parts of dwords lie apart; false after raising a fault. */
+static bool move_swizzled(struct soft_wave *w, const struct soft_place *p,
+			  void *value, uint32_t size_bytes, bool write)
+{
+	const uint64_t end = p->at + size_bytes, wave = (uint64_t)w->wave_size;
+	uint8_t *to = value;
+
+	if (!local_bytes(w, p, size_bytes, write))
+		return false;
+	for (uint64_t at = p->at; at < end;) {
+		const uint64_t next = at / 4 * 4 + 4;
+		const size_t n = (size_t)((next < end ? next : end) - at);
+		uint8_t *host = w->scratch +
+				(at / 4 * wave + (uint64_t)p->lane) * 4 +
+				at % 4;
+
+		memcpy(write ? host : to, write ? to : host, n);
+		to += n, at += n;
+	}
+	return true;
+}
+
 static bool load_lane(struct soft_wave *w, const struct soft_place *p,
 		      uint32_t *value, uint32_t size_bytes)
 {
@@ -163,6 +192,8 @@ static bool load_lane(struct soft_wave *w, const struct soft_place *p,
 
 	if (p->space == SOFT_SPACE_MEMORY)
 		return soft_load(w, p->at, value, size_bytes, p->lane);
+	if (p->space == SOFT_SPACE_SWIZZLED)
+		return move_swizzled(w, p, value, size_bytes, false);
 	host = local_bytes(w, p, size_bytes, false);
 	if (host)
 		memcpy(value, host, size_bytes);
@@ -176,6 +207,12 @@ static bool store_lane(struct soft_wave *w, const struct soft_place *p,
 
 	if (p->space == SOFT_SPACE_MEMORY)
 		return soft_store(w, p->at, value, size_bytes, p->lane);
+	if (p->space == SOFT_SPACE_SWIZZLED) {
+		uint32_t copy[4] = { 0 };
+
+		memcpy(copy, value, size_bytes);
+		return move_swizzled(w, p, copy, size_bytes, true);
+	}
 	host = local_bytes(w, p, size_bytes, true);
 	if (host)
 		memcpy(host, value, size_bytes);
@@ -189,12 +226,32 @@ static void run_load(struct soft_wave *w, const struct soft_uop *u)
 	uint32_t value[4] = { 0 };
 
 	for (int h = 0; h < soft_halves(w); h++) {
-		FOR_LANES(lane, soft_exec(w, h)) {
+		FOR_LANES(lane, soft_exec(w, h))
+		{
 			soft_find_place(w, u, h, lane, &p);
 			if (!load_lane(w, &p, value, a->bytes))
 				return;
 			soft_put_lane(w, a, h, lane, u->in.f[ISA_F_VDST],
 				      value);
+		}
+	}
+}
+
+/* gfx10's loads to LDS. */
+static void run_to_lds(struct soft_wave *w, const struct soft_uop *u)
+{
+	const struct soft_access *a = u->op;
+	struct soft_place p;
+	uint32_t value = 0;
+
+	for (int h = 0; h < soft_halves(w); h++) {
+		FOR_LANES(lane, soft_exec(w, h))
+		{
+			soft_find_place(w, u, h, lane, &p);
+			if (!load_lane(w, &p, &value, a->bytes) ||
+			    !soft_load_to_lds(w, u, soft_extend(a, value),
+					      p.lane))
+				return;
 		}
 	}
 }
@@ -206,7 +263,8 @@ static void run_store(struct soft_wave *w, const struct soft_uop *u)
 	uint32_t value[4];
 
 	for (int h = 0; h < soft_halves(w); h++) {
-		FOR_LANES(lane, soft_exec(w, h)) {
+		FOR_LANES(lane, soft_exec(w, h))
+		{
 			soft_find_place(w, u, h, lane, &p);
 			soft_get_lane(w, a, h, lane, u->in.f[ISA_F_DATA0],
 				      value);
@@ -219,7 +277,8 @@ static void run_store(struct soft_wave *w, const struct soft_uop *u)
 static void run_load_addtid(struct soft_wave *w, const struct soft_uop *u)
 {
 	for (int h = 0; h < soft_halves(w); h++) {
-		FOR_LANES(lane, soft_exec(w, h)) {
+		FOR_LANES(lane, soft_exec(w, h))
+		{
 			int l = h * SOFT_LANES + (int)lane;
 
 			if (!soft_load(w, addtid_address(w, u, l),
@@ -233,12 +292,13 @@ static void run_load_addtid(struct soft_wave *w, const struct soft_uop *u)
 static void run_store_addtid(struct soft_wave *w, const struct soft_uop *u)
 {
 	for (int h = 0; h < soft_halves(w); h++) {
-		FOR_LANES(lane, soft_exec(w, h)) {
+		FOR_LANES(lane, soft_exec(w, h))
+		{
 			int l = h * SOFT_LANES + (int)lane;
 
 			if (!soft_store(w, addtid_address(w, u, l),
-					&w->v[h][u->in.f[ISA_F_DATA0]][lane],
-					4, l))
+					&w->v[h][u->in.f[ISA_F_DATA0]][lane], 4,
+					l))
 				return;
 		}
 	}
@@ -265,14 +325,22 @@ static void *atomic_host(struct soft_wave *w, const struct soft_place *p,
 }
 
 /* LDS and scratch may be unaligned on the host, and belong to one thread. */
-static uint64_t apply_local(struct soft_wave *w, void *host,
-			    const struct soft_access *a, uint64_t x, uint64_t y)
+static uint64_t apply_local(struct soft_wave *w, const struct soft_place *p,
+			    void *host, const struct soft_access *a, uint64_t x,
+			    uint64_t y)
 {
+	const bool apart = p->space == SOFT_SPACE_SWIZZLED;
 	uint64_t old = 0, new;
 
-	memcpy(&old, host, a->bytes);
+	if (apart)
+		move_swizzled(w, p, &old, a->bytes, false);
+	else
+		memcpy(&old, host, a->bytes);
 	new = a->fn(old, x, y, w->mode);
-	memcpy(host, &new, a->bytes);
+	if (apart)
+		move_swizzled(w, p, &new, a->bytes, true);
+	else
+		memcpy(host, &new, a->bytes);
 	return old;
 }
 
@@ -312,7 +380,7 @@ static bool atomic_lane(struct soft_wave *w, const struct soft_uop *u, int h,
 	if (p.space == SOFT_SPACE_MEMORY)
 		old = soft_atomic_apply(host, a->bytes, a->fn, x, y, w->mode);
 	else
-		old = apply_local(w, host, a, x, y);
+		old = apply_local(w, &p, host, a, x, y);
 	if (u->in.f[ISA_F_GLC])
 		soft_put_old(w, a, h, lane, u->in.f[ISA_F_VDST], old);
 	return true;
@@ -322,8 +390,8 @@ static void run_atomic(struct soft_wave *w, const struct soft_uop *u)
 {
 	for (int h = 0; h < soft_halves(w); h++)
 		FOR_LANES(lane, soft_exec(w, h))
-			if (!atomic_lane(w, u, h, lane))
-				return;
+	if (!atomic_lane(w, u, h, lane))
+		return;
 }
 
 /* ------------------------------------------------------------- table ---- */
@@ -344,6 +412,11 @@ static void run_atomic(struct soft_wave *w, const struct soft_uop *u)
 #define ATOMIC_AT(space, name, b, f, pair)                                \
 	[ISA_##space##_atomic_##name] = { run_atomic, { .bytes = b,       \
 		.fn = soft_atomic_##f, .two = pair } },
+#define TO_LDS(name, b, sgn)                                              \
+	[ISA_global_load_lds_##name] = { run_to_lds, { .bytes = b,            \
+		.is_signed = sgn } },                                     \
+	[ISA_scratch_load_lds_##name] = { run_to_lds, { .bytes = b,           \
+		.is_signed = sgn } },
 #define LOAD(...)                                                         \
 	LOAD_AT(flat, __VA_ARGS__)                                        \
 	LOAD_AT(global, __VA_ARGS__)                                      \
@@ -362,15 +435,21 @@ static const struct {
 } table[ISA_OP_COUNT] = {
 #include "kfd/soft/exec/vmem.def"
 	ATOMIC_AT(global, csub_u32, 4, csub_32, false)
+	TO_LDS(u8, 1, false)
+	TO_LDS(i8, 1, true)
+	TO_LDS(u16, 2, false)
+	TO_LDS(i16, 2, true)
+	TO_LDS(b32, 4, false)
 	[ISA_global_load_addtid_b32] = { run_load_addtid, { .bytes = 4 } },
 	[ISA_global_store_addtid_b32] = { run_store_addtid, { .bytes = 4 } },
 };
 /* clang-format on */
 
-const struct soft_access *soft_vmem_plain(const struct soft_uop *u,
-					  bool *store)
+const struct soft_access *soft_vmem_plain(const struct soft_uop *u, bool *store)
 {
 	*store = u->fn == run_store;
+	if (u->in.fmt == ISA_FMT_SCRATCH && u->in.gen < ISA_GFX11)
+		return NULL; /* swizzled */
 	return u->fn == run_load || *store ? u->op : NULL;
 }
 

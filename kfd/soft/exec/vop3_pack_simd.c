@@ -130,6 +130,8 @@ static inline soft_piece dot_piece(soft_piece a, soft_piece b, soft_piece c,
 #define SIGNED(k) (x->mods[k] & ISA_M_NEG)
 DOT(dot4_i32_iu8, 8, SIGNED(0), SIGNED(1), mad_i32)
 DOT(dot8_i32_iu4, 4, SIGNED(0), SIGNED(1), mad_i32)
+DOT(dot4_i32_i8, 8, true, true, mad_i32)
+DOT(dot8_i32_i4, 4, true, true, mad_i32)
 DOT(dot4_u32_u8, 8, false, false, mad_u32)
 DOT(dot8_u32_u4, 4, false, false, mad_u32)
 #undef SIGNED

@@ -35,7 +35,7 @@ struct soft_code_cache *soft_code_cache_new(void)
 
 bool soft_executes(enum isa_gen gen)
 {
-	return gen == ISA_GFX11 || gen == ISA_GFX11_5;
+	return gen == ISA_GFX10_3 || gen == ISA_GFX11 || gen == ISA_GFX11_5;
 }
 
 static void forget_ranges(struct soft_code_cache *c)
@@ -288,6 +288,7 @@ static void decode_node(struct soft_node *n, const uint8_t *code, uint64_t size,
 		n->u.op = why;
 		n->u.in.size_bytes = 4;
 	} else {
+		soft_unify(&n->u.in);
 		n->u.fn = bind_handler(&n->u.in, &n->u.op);
 		if (!n->u.fn)
 			n->u.fn = run_unsupported;

@@ -81,8 +81,8 @@ static void init_mov(struct site *s, const struct isa_target *t)
 {
 	const struct isa_inst *in = &s->u.in;
 	const uint32_t src0 = in->form == ISA_FORM_DPP16 ? 250 :
-			      in->dpp.fi		   ? 234 :
-							     233;
+			      in->dpp.fi		 ? 234 :
+							   233;
 	/* Bits 7:0 name the source, 23:20 its modifiers. */
 	const uint32_t words[2] = { 0x7e020200u | src0,
 				    in->form == ISA_FORM_DPP16 ?
@@ -103,7 +103,7 @@ void watch_site_init(struct site *s, const struct isa_target *t)
 	s->is_load = s->info->flags & ISA_LOAD;
 	s->is_store = s->info->flags & ISA_STORE;
 	s->is_atomic = s->info->flags & ISA_ATOMIC;
-	if (in->form != ISA_FORM_PLAIN)
+	if (in->form == ISA_FORM_DPP16 || in->form == ISA_FORM_DPP8)
 		init_mov(s, t);
 	if (in->op == ISA_v_permlane16_b32 || in->op == ISA_v_permlanex16_b32 ||
 	    in->op == ISA_v_permlane64_b32)
@@ -142,8 +142,7 @@ void watch_site_init(struct site *s, const struct isa_target *t)
 		return;
 	}
 	s->access = *(const struct soft_access *)row;
-	s->returns = s->is_atomic &&
-		     (s->access.returns || in->f[ISA_F_GLC]);
+	s->returns = s->is_atomic && (s->access.returns || in->f[ISA_F_GLC]);
 }
 
 /* ---------------------------------------------------------- accesses ---- */
@@ -172,8 +171,8 @@ static void access_smem(struct soft_watch *t, struct soft_wave *w,
 {
 	const uint32_t *f = s->u.in.f, *base = &w->s[f[ISA_F_SBASE] * 2];
 	const int32_t imm = (int32_t)(f[ISA_F_OFFSET] << 11) >> 11;
-	const uint32_t soff = f[ISA_F_SOFFSET] == ISA_R_NULL ?
-				      0 : w->s[f[ISA_F_SOFFSET]];
+	const uint32_t soff =
+		f[ISA_F_SOFFSET] == ISA_R_NULL ? 0 : w->s[f[ISA_F_SOFFSET]];
 	uint64_t at = (uint64_t)(int64_t)(imm & ~3) + (soff & ~3u);
 	uint64_t va = base[0] & ~3u, stride, size;
 
@@ -205,14 +204,40 @@ static void flat_lane(struct soft_watch *t, struct soft_wave *w,
 
 	if (is_addtid(s)) {
 		p.at = (uint64_t)(int64_t)((int32_t)(f[ISA_F_OFFSET] << 19) >>
-					   19) + 4 * (uint64_t)p.lane;
+					   19) +
+		       4 * (uint64_t)p.lane;
 		if (f[ISA_F_SADDR] != ISA_R_NULL)
 			p.at += w->s[f[ISA_F_SADDR]] +
 				((uint64_t)w->s[f[ISA_F_SADDR] + 1] << 32);
 	} else {
 		soft_find_place(w, &s->u, h, lane, &p);
 	}
+	if (p.space == SOFT_SPACE_SWIZZLED)
+		p.space = SOFT_SPACE_SCRATCH;
 	add_access(t, s, p.space, p.at, s->access.bytes, p.lane, 0);
+}
+
+/* Where scratch memory is swizzled, buffer instructions access it, too. */
+static bool is_scratch(const struct soft_wave *w, uint64_t va)
+{
+	return w->group->env->swizzles_scratch && va >= w->scratch_va &&
+	       va - w->scratch_va <
+		       (uint64_t)w->scratch_lane_bytes * (uint32_t)w->wave_size;
+}
+
+static void add_buffer_access(struct soft_watch *t, const struct soft_wave *w,
+			      const struct site *s, uint64_t va, uint32_t size,
+			      int lane, int part)
+{
+	const uint64_t at = va - w->scratch_va;
+
+	if (!is_scratch(w, va)) {
+		add_access(t, s, SOFT_SPACE_MEMORY, va, size, lane, part);
+		return;
+	}
+	add_access(t, s, SOFT_SPACE_SCRATCH,
+		   at / 4 / (uint32_t)w->wave_size * 4 + at % 4, size,
+		   (int)(at / 4 % (uint32_t)w->wave_size), part);
 }
 
 /* Dwords of an untyped access are checked one by one, typed ones at once. */
@@ -224,16 +249,17 @@ static void buffer_lane(struct soft_watch *t, struct soft_wave *w,
 	uint64_t va;
 
 	if (s->n_comps)
-		step = n = soft_format_bytes(soft_buffer_format(w, &s->u),
-					     s->is_load && s->u.in.fmt ==
-							   ISA_FMT_MUBUF ?
-						     4 : s->n_comps);
+		step = n = soft_format_bytes(
+			soft_buffer_format(w, &s->u),
+			s->is_load && s->u.in.fmt == ISA_FMT_MUBUF ?
+				4 :
+				s->n_comps);
 	else if (!s->is_atomic && n > 4)
 		step = 4;
 	for (uint32_t i = 0; i < n; i += step)
 		if (soft_buffer_at(w, &s->u, h, lane, i, step, &va))
-			add_access(t, s, SOFT_SPACE_MEMORY, va, step, l,
-				   s->n_comps ? 0 : (int)(i / 4));
+			add_buffer_access(t, w, s, va, step, l,
+					  s->n_comps ? 0 : (int)(i / 4));
 }
 
 static void lds_lane(struct soft_watch *t, struct soft_wave *w,
@@ -271,7 +297,8 @@ void watch_find_accesses(struct soft_watch *t, struct soft_wave *w,
 		return;
 	}
 	for (int h = 0; h < soft_halves(w); h++) {
-		FOR_LANES(lane, soft_exec(w, h)) {
+		FOR_LANES(lane, soft_exec(w, h))
+		{
 			if (s->kind == SITE_FLAT)
 				flat_lane(t, w, s, h, lane);
 			else if (s->kind == SITE_BUFFER)

@@ -35,10 +35,16 @@ static int user_sgprs(uint32_t props)
 void init_wave(struct shadow *sh, struct shadow_wave *sw, struct soft_wave *w)
 {
 	const struct amd_kernel_descriptor *kd = &sh->l->kd;
+	const struct isa_gen_info *gen = soft_gen(sh->l->q->card);
 	const uint32_t rsrc2 = kd->compute_pgm_rsrc2;
-	const int ids = count_bits(
-		rsrc2 & (AMD_RSRC2_WORKGROUP_ID_X | AMD_RSRC2_WORKGROUP_ID_Y |
-			 AMD_RSRC2_WORKGROUP_ID_Z | AMD_RSRC2_WORKGROUP_INFO));
+	const uint32_t behind = gen->own_scratch ? 0 :
+						   AMD_RSRC2_PRIVATE_SEGMENT;
+	const uint32_t vgprs = gen->packed_ids ? 0 :
+						 AMD_RSRC2_WORKITEM_ID(rsrc2);
+	const int ids = count_bits(rsrc2 & (AMD_RSRC2_WORKGROUP_ID_X |
+					    AMD_RSRC2_WORKGROUP_ID_Y |
+					    AMD_RSRC2_WORKGROUP_ID_Z |
+					    AMD_RSRC2_WORKGROUP_INFO | behind));
 	const int first = (int)AMD_RSRC2_USER_SGPRS(rsrc2);
 
 	(void)w;
@@ -49,13 +55,14 @@ void init_wave(struct shadow *sh, struct shadow_wave *sw, struct soft_wave *w)
 	for (int i = ISA_R_TTMP0; i <= ISA_R_NULL; i++)
 		sw->sgpr[i] = UINT32_MAX;
 	sw->sgpr[ISA_R_EXEC_LO] = sw->sgpr[ISA_R_EXEC_HI] = UINT32_MAX;
-	sw->vgpr[0][0] = sw->vgpr[1][0] = UINT32_MAX;
+	for (uint32_t i = 0; i <= vgprs; i++)
+		sw->vgpr[0][i] = sw->vgpr[1][i] = UINT32_MAX;
 	for (uint16_t i = 0; i < 256; i++)
-		sw->vorigin[i] = (struct origin){ .kind = ORIGIN_VGPR,
-						  .reg = i };
+		sw->vorigin[i] =
+			(struct origin){ .kind = ORIGIN_VGPR, .reg = i };
 	for (uint16_t i = 0; i < 128; i++)
-		sw->sorigin[i] = (struct origin){ .kind = ORIGIN_SGPR,
-						  .reg = i };
+		sw->sorigin[i] =
+			(struct origin){ .kind = ORIGIN_SGPR, .reg = i };
 	sw->scc_origin.kind = ORIGIN_SGPR;
 	sw->scc_origin.reg = ISA_R_SCC;
 }
@@ -80,8 +87,10 @@ static void print_origin(const struct actor *a, const struct origin *o,
 			buf_printf(out, "s%u, which nobody wrote", o->reg);
 		return;
 	case ORIGIN_LOAD:
-		buf_printf(out, "memory at 0x%llx%s, which nobody wrote, "
-			   "loaded by:\n  ", (unsigned long long)o->at,
+		buf_printf(out,
+			   "memory at 0x%llx%s, which nobody wrote, "
+			   "loaded by:\n  ",
+			   (unsigned long long)o->at,
 			   o->space == SOFT_SPACE_LDS	  ? " of LDS" :
 			   o->space == SOFT_SPACE_SCRATCH ? " of scratch" :
 							    "");
@@ -94,7 +103,7 @@ static void print_origin(const struct actor *a, const struct origin *o,
 }
 
 void check_uninit(struct actor *a, int lane, const char *what,
-		 const struct origin *o)
+		  const struct origin *o)
 {
 	struct buf from = { 0 };
 
@@ -200,10 +209,10 @@ void check_values(struct actor *a)
 	case SITE_LANES:
 		if (in->op == ISA_ds_swizzle_b32)
 			check_permute(a, (int)f[ISA_F_ADDR], (int)f[ISA_F_VDST],
-				    -1);
+				      -1);
 		else
 			check_permute(a, (int)f[ISA_F_DATA0],
-				    (int)f[ISA_F_VDST], (int)f[ISA_F_ADDR]);
+				      (int)f[ISA_F_VDST], (int)f[ISA_F_ADDR]);
 		return;
 	case SITE_IMAGE: /* what nobody wrote in memory is not seen */
 	case SITE_ALU:

@@ -262,7 +262,7 @@ static struct result eval_vector(struct actor *a, enum isa_op op,
 				 const struct isa_operand *o, int n)
 {
 	const uint32_t flags = isa_op_info(op)->flags;
-	const bool dpp = a->s->u.in.form != ISA_FORM_PLAIN;
+	const bool dpp = a->s->mov.fn;
 	struct result r = { valid_lanes(a), low_half(a, op, o, n),
 			    { soft_exec(a->w, 0), soft_exec(a->w, 1) } };
 	struct lanes src[3] = { r.l, r.l, r.l };

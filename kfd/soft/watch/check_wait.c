@@ -68,12 +68,13 @@ static uint32_t wait_count(const struct actor *a)
 static void apply_wait(struct actor *a)
 {
 	struct shadow_wave *sw = a->sw;
-	const uint32_t imm = a->s->u.in.f[ISA_F_SIMM16];
+	const struct isa_inst *in = &a->s->u.in;
+	const struct isa_waits n = isa_waits_of(in->gen, in->f[ISA_F_SIMM16]);
 
-	switch (a->s->u.in.op) {
+	switch (in->op) {
 	case ISA_s_waitcnt:
-		retire_class(sw, CLASS_VM, imm >> 10 & 63);
-		complete_lgkm(sw, imm >> 4 & 63);
+		retire_class(sw, CLASS_VM, n.vm);
+		complete_lgkm(sw, n.lgkm);
 		return;
 	case ISA_s_waitcnt_vscnt:
 		retire_class(sw, CLASS_VS, wait_count(a));

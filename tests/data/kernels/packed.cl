@@ -11,6 +11,7 @@ kernel void f16(global const v2h *a, global const v2h *b, global v2h *fma)
 	fma[i] = __builtin_elementwise_fma(a[i], b[i], (v2h)(1.0h, -2.0h));
 }
 
+#ifdef __GFX11__
 kernel void dot2_bf16(global const v2s *a, global const v2s *b,
 		      global float *sum)
 {
@@ -25,3 +26,11 @@ kernel void dot4(global const int *a, global const int *b, global int *sum)
 
 	sum[i] = __builtin_amdgcn_sudot4(true, a[i], true, b[i], sum[i], false);
 }
+#elif defined(__gfx1030__)
+kernel void dot4(global const int *a, global const int *b, global int *sum)
+{
+	uint i = gid();
+
+	sum[i] = __builtin_amdgcn_sdot4(a[i], b[i], sum[i], false);
+}
+#endif
