@@ -350,6 +350,12 @@ struct isa_gen_info {
 	 */
 	bool packed_ids, own_scratch;
 	unsigned hazards; /* enum isa_hazard */
+	/*
+	 * Each kind of memory instruction has its own counter and wait; workgroup
+	 * ids are in TTMPs, not behind the user SGPRs; WMMA deals K and rows out
+	 * to lanes (kfd/soft/exec/gfx12/matrix.h).
+	 */
+	bool split_counters, ids_in_ttmp, dealt_matrices;
 };
 const struct isa_gen_info *isa_gen_info(enum isa_gen gen);
 

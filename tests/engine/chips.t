@@ -17,6 +17,6 @@ for chip in gfx1100 gfx1101 gfx1102 gfx1103 gfx1150 gfx1151; do
 done
 exits 0 'shared out to two' say --backend gpu --device soft:gfx1151 --devices 2
 ok 'the same text' cmp want "$tmp/out"
-exits 2 'a chip that is not there' say --backend gpu --device soft:gfx1201
-has "$tmp/err" 'there is no gfx1201 in software' 'is named, with those that are'
+exits 2 'a chip that is not there' say --backend gpu --device soft:gfx1036
+has "$tmp/err" 'there is no gfx1036 in software' 'is named, with those that are'
 plan_done

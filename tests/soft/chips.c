@@ -27,6 +27,10 @@ static const struct row {
 	{ "soft:gfx1103", "Radeon 780M", 0x15bf, 12, 1, 2, 2048, 0, 1024 },
 	{ "soft:gfx1150", "Radeon 890M", 0x150e, 16, 1, 2, 2048, 0, 1024 },
 	{ "soft:gfx1151", "Radeon 8060S", 0x1586, 40, 2, 2, 2048, 32768, 1536 },
+	{ "soft:gfx1200", "Radeon RX 9060 XT", 0x7590, 32, 2, 2, 4096, 32768,
+	  1536 },
+	{ "soft:gfx1201", "Radeon RX 9070 XT", 0x7550, 64, 4, 2, 8192, 65536,
+	  1536 },
 };
 
 static uint64_t find_number(const char *text, const char *name)

@@ -244,6 +244,8 @@ static void wave_start(const struct run *r, struct group *g, int index)
 	w->scratch_lane_bytes = r->l.scratch_bytes_per_lane;
 	w->scratch_va = (uintptr_t)w->scratch;
 	w->state = SOFT_READY;
+	w->signalled = w->opened = w->named_opened = false;
+	w->joined = 0;
 	w->start_clock = read_realtime(NULL);
 	init_scalars(r, w);
 	init_vectors(r, w);
@@ -296,21 +298,6 @@ static void set_fault(struct run *r, const struct soft_wave *w, int status,
 
 enum turn { TURN_ENDED, TURN_MORE, TURN_FAILED };
 
-static void open_barrier(struct soft_group *g)
-{
-	g->n_ended = g->n_waiting = 0;
-	for (int i = 0; i < g->n_waves; i++) {
-		g->n_ended += g->wave[i].state == SOFT_ENDED;
-		g->n_waiting += g->wave[i].state == SOFT_AT_BARRIER;
-	}
-	if (g->n_ended + g->n_waiting < g->n_waves)
-		return;
-	for (int i = 0; i < g->n_waves; i++)
-		if (g->wave[i].state == SOFT_AT_BARRIER)
-			g->wave[i].state = SOFT_READY;
-	g->n_waiting = 0;
-}
-
 static bool run_slice(struct run *r, struct soft_wave *w)
 {
 	if (w->state != SOFT_READY)
@@ -330,7 +317,7 @@ static enum turn run_turn(struct run *r, struct group *g)
 		for (int i = 0; i < g->g.n_waves; i++)
 			if (!run_slice(r, &g->g.wave[i]))
 				return TURN_FAILED;
-		open_barrier(&g->g);
+		soft_open_barrier(&g->g, NULL, NULL);
 		if (g->g.n_ended == g->g.n_waves)
 			return TURN_ENDED;
 	}

@@ -5,7 +5,8 @@
  * Scalar registers are filled in the order of the descriptor's property bits,
  * then nothing up to USER_SGPR_COUNT, then the workgroup ids: on gfx1100 the
  * compiler pads wave32 kernels so that the id of X lands in s15.  Behind them
- * gfx10 has the offset of the wave's scratch memory.
+ * gfx10 has the offset of the wave's scratch memory.  Those of gfx12 are in
+ * TTMP9 and, Y below Z, in TTMP7.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -95,7 +96,8 @@ static void trap_state(struct soft_wave *w, const struct soft_launch *l)
 	uint32_t *ttmp = &w->s[ISA_R_TTMP0];
 
 	ttmp[6] = (uint32_t)l->q->began_index & 0x1ffffff;
-	memcpy(&ttmp[8], w->group->id, sizeof(w->group->id));
+	if (!soft_gen(l->q->card)->ids_in_ttmp)
+		memcpy(&ttmp[8], w->group->id, sizeof(w->group->id));
 	ttmp[11] = ((uint32_t)w->index & 0x3f) |
 		   (l->scratch_wave_bytes ? 0 : 1u << 6);
 }
@@ -114,6 +116,11 @@ static void scalar_state(struct soft_wave *w, const struct soft_launch *l)
 			       AMD_RSRC2_USER_SGPRS(rsrc2) * 4);
 	else
 		user_sgprs(w->s, l);
+	if (soft_gen(l->q->card)->ids_in_ttmp) {
+		w->s[ISA_R_TTMP0 + 9] = g->id[0];
+		w->s[ISA_R_TTMP0 + 7] = (g->id[1] & 0xffff) | g->id[2] << 16;
+		return;
+	}
 	if (rsrc2 & AMD_RSRC2_WORKGROUP_ID_X)
 		*s++ = g->id[0];
 	if (rsrc2 & AMD_RSRC2_WORKGROUP_ID_Y)
@@ -210,6 +217,10 @@ static uint32_t mode_of(const struct soft_launch *l)
 		mode |= SOFT_MODE_IEEE;
 	if (r1 & AMD_RSRC1_FP16_OVFL)
 		mode |= SOFT_MODE_FP16_OVFL;
+	/* gfx12 has other things in the place of two of these. */
+	mode &= ~(SOFT_MODE_DX10_CLAMP | SOFT_MODE_IEEE) |
+		~soft_fixed_mode(l->env.gen);
+	mode |= soft_fixed_mode(l->env.gen);
 	return mode | exceptions_of(l) << 12;
 }
 
@@ -252,6 +263,8 @@ static void wave_start(struct soft_run *r, int index,
 		((uint64_t)r->slot * l->waves_per_group + (uint32_t)index) *
 			l->scratch_wave_bytes;
 	w->state = SOFT_READY;
+	w->signalled = w->opened = w->named_opened = false;
+	w->joined = 0;
 	w->fault.kind = SOFT_FAULT_NONE; /* the rest follows with a kind */
 	w->n_insts = 0;
 	w->start_clock = soft_gpu_clock(l->q->card);
@@ -291,6 +304,7 @@ void soft_run_start(struct soft_run *r, const struct soft_launch *l)
 			   l->wave_size);
 	g->n_ended = 0;
 	g->n_waiting = 0;
+	memset(g->named, 0, sizeof(g->named));
 	if (l->counted)
 		start_counts(r, size[0] * size[1] * size[2]);
 	/* Hardware leaves them as they are; zero makes runs repeatable. */

@@ -224,24 +224,24 @@ bool soft_dispatch_slice(struct soft_dispatch *dp, struct soft_run *r,
 	return s.good;
 }
 
+struct opening {
+	struct soft_dispatch *dp;
+	struct soft_run *r;
+};
+
+static void tell_watcher(void *ctx)
+{
+	const struct opening *o = ctx;
+
+	if (o->dp->watcher)
+		o->dp->watcher->ops->barrier(o->dp->watcher, o->r);
+}
+
 bool soft_dispatch_barrier(struct soft_dispatch *dp, struct soft_run *r)
 {
-	struct soft_group *g = &r->g;
+	struct opening o = { dp, r };
 
-	g->n_ended = g->n_waiting = 0;
-	for (int i = 0; i < g->n_waves; i++) {
-		g->n_ended += g->wave[i].state == SOFT_ENDED;
-		g->n_waiting += g->wave[i].state == SOFT_AT_BARRIER;
-	}
-	if (!g->n_waiting || g->n_ended + g->n_waiting < g->n_waves)
-		return false;
-	if (dp->watcher)
-		dp->watcher->ops->barrier(dp->watcher, r);
-	for (int i = 0; i < g->n_waves; i++)
-		if (g->wave[i].state == SOFT_AT_BARRIER)
-			g->wave[i].state = SOFT_READY;
-	g->n_waiting = 0;
-	return true;
+	return soft_open_barrier(&r->g, tell_watcher, &o);
 }
 
 /*

@@ -373,7 +373,7 @@ static void run_atomic(struct soft_wave *w, const struct soft_uop *u)
  * Nothing is cached here, but what other threads stored before has to be
  * seen after: an exchange orders loads behind stores on every host.
  */
-static void run_invalidate(struct soft_wave *w, const struct soft_uop *u)
+void soft_run_invalidate(struct soft_wave *w, const struct soft_uop *u)
 {
 	int fence = 0;
 
@@ -457,8 +457,8 @@ static const struct {
 	TYPED2(buffer, d16_hi_format_x, true, SOFT_HIGH, 1)
 	[ISA_buffer_atomic_csub_u32] = { run_atomic, {
 		.a = { .bytes = 4, .fn = soft_atomic_csub_32 } } },
-	[ISA_buffer_gl0_inv] = { run_invalidate, { .n = 0 } },
-	[ISA_buffer_gl1_inv] = { run_invalidate, { .n = 0 } },
+	[ISA_buffer_gl0_inv] = { soft_run_invalidate, { .n = 0 } },
+	[ISA_buffer_gl1_inv] = { soft_run_invalidate, { .n = 0 } },
 };
 /* clang-format on */
 

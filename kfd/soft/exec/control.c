@@ -122,14 +122,6 @@ static void run_s_endpgm(struct soft_wave *w, const struct soft_uop *u)
 	w->state = SOFT_ENDED;
 }
 
-/* In a workgroup of one wave a barrier is no instruction at all. */
-static void run_s_barrier(struct soft_wave *w, const struct soft_uop *u)
-{
-	(void)u;
-	if (w->group->n_waves > 1)
-		w->state = SOFT_AT_BARRIER;
-}
-
 /* Privileged waves of these chips pass over s_trap 2 (LLVM's gfx11 notes). */
 static void run_s_trap(struct soft_wave *w, const struct soft_uop *u)
 {
@@ -177,6 +169,7 @@ static void run_s_icache_inv(struct soft_wave *w, const struct soft_uop *u)
 
 static void set_mode(struct soft_wave *w, uint32_t mask, uint32_t value)
 {
+	mask &= ~soft_fixed_mode(w->group->env->gen);
 	w->mode = (w->mode & ~mask) | (value & mask);
 }
 
@@ -192,40 +185,75 @@ static void run_s_denorm_mode(struct soft_wave *w, const struct soft_uop *u)
 		 u->in.f[ISA_F_SIMM16] << 4);
 }
 
-/* Numbers in SIMM16[5:0] of s_getreg and s_setreg, RDNA3 ISA 3.5. */
+/* Hardware registers, whatever their numbers in SIMM16[5:0] of s_getreg. */
 enum hwreg {
-	HWREG_MODE = 1,
-	HWREG_STATUS = 2,
-	HWREG_TRAPSTS = 3,
-	HWREG_GPR_ALLOC = 5,
-	HWREG_LDS_ALLOC = 6,
-	HWREG_IB_STS = 7,
-	HWREG_SH_MEM_BASES = 15,
-	HWREG_FLAT_SCR_LO = 20,
-	HWREG_FLAT_SCR_HI = 21,
-	HWREG_HW_ID1 = 23,
-	HWREG_HW_ID2 = 24,
-	HWREG_SHADER_CYCLES = 29,
+	HWREG_NONE,
+	HWREG_MODE,
+	HWREG_STATUS,
+	HWREG_TRAPSTS,
+	HWREG_GPR_ALLOC,
+	HWREG_LDS_ALLOC,
+	HWREG_SH_MEM_BASES,
+	HWREG_FLAT_SCR_LO,
+	HWREG_FLAT_SCR_HI,
+	HWREG_HW_ID1,
+	HWREG_HW_ID2,
+	HWREG_SHADER_CYCLES,
+	HWREG_SHADER_CYCLES_HI,
+	HWREG_STATE_PRIV,
+	HWREG_NOTHING, /* reads 0: nothing is outstanding, nothing was raised */
 };
 
-/* 20 bits.  Where nobody models a pipeline: one cycle per instruction. */
-static uint32_t shader_cycles(const struct soft_wave *w)
+/* RDNA3 ISA 3.5, RDNA4 ISA 3.4. */
+static const uint8_t gfx11_hwregs[64] = {
+	[1] = HWREG_MODE,	  [2] = HWREG_STATUS,
+	[3] = HWREG_TRAPSTS,	  [5] = HWREG_GPR_ALLOC,
+	[6] = HWREG_LDS_ALLOC,	  [7] = HWREG_NOTHING,
+	[15] = HWREG_SH_MEM_BASES, [20] = HWREG_FLAT_SCR_LO,
+	[21] = HWREG_FLAT_SCR_HI, [23] = HWREG_HW_ID1,
+	[24] = HWREG_HW_ID2,	  [29] = HWREG_SHADER_CYCLES,
+};
+static const uint8_t gfx12_hwregs[64] = {
+	[1] = HWREG_MODE,	  [2] = HWREG_STATUS,
+	[4] = HWREG_STATE_PRIV,	  [5] = HWREG_GPR_ALLOC,
+	[6] = HWREG_LDS_ALLOC,	  [7] = HWREG_NOTHING,
+	[17] = HWREG_NOTHING,	  [18] = HWREG_NOTHING,
+	[19] = HWREG_NOTHING,	  [20] = HWREG_FLAT_SCR_LO,
+	[21] = HWREG_FLAT_SCR_HI, [23] = HWREG_HW_ID1,
+	[24] = HWREG_HW_ID2,	  [29] = HWREG_SHADER_CYCLES,
+	[30] = HWREG_SHADER_CYCLES_HI,
+};
+static const uint8_t *const hwregs[ISA_GEN_COUNT] = {
+	[ISA_GFX10_3] = gfx11_hwregs,
+	[ISA_GFX11] = gfx11_hwregs,
+	[ISA_GFX11_5] = gfx11_hwregs,
+	[ISA_GFX12] = gfx12_hwregs,
+};
+
+/* Where nobody models a pipeline: one cycle per instruction. */
+static uint64_t shader_cycles(const struct soft_wave *w)
 {
 	const struct soft_now *now = w->group->env->now;
 
-	return (now ? now->cycle : w->start_clock + w->n_insts) & 0xfffff;
+	return now ? now->cycle : w->start_clock + w->n_insts;
 }
 
 static bool hwreg_read(const struct soft_wave *w, int id, uint32_t *value)
 {
 	const struct soft_env *env = w->group->env;
 
-	switch ((enum hwreg)id) {
+	*value = 0;
+	switch ((enum hwreg)hwregs[env->gen][id & 63]) {
+	case HWREG_NONE:
+		return false;
 	case HWREG_MODE:
-		*value = w->mode;
+		*value = w->mode & ~soft_fixed_mode(env->gen);
 		return true;
 	case HWREG_STATUS:
 		*value = soft_status(w);
+		return true;
+	case HWREG_STATE_PRIV: /* SCC in bit 9 */
+		*value = (uint32_t)w->scc << 9;
 		return true;
 	case HWREG_TRAPSTS:
 		*value = w->trapsts;
@@ -235,9 +263,6 @@ static bool hwreg_read(const struct soft_wave *w, int id, uint32_t *value)
 		return true;
 	case HWREG_GPR_ALLOC: /* base 0, size in 8 VGPRs less 1 at 19:12 */
 		*value = (uint32_t)((w->n_vgprs + 7) / 8 - 1) << 12;
-		return true;
-	case HWREG_IB_STS: /* nothing is outstanding between instructions */
-		*value = 0;
 		return true;
 	case HWREG_SH_MEM_BASES:
 		*value = (uint32_t)(env->private_base >> 48) |
@@ -255,8 +280,14 @@ static bool hwreg_read(const struct soft_wave *w, int id, uint32_t *value)
 	case HWREG_HW_ID2:
 		*value = w->hw_id2;
 		return true;
-	case HWREG_SHADER_CYCLES:
-		*value = shader_cycles(w);
+	case HWREG_SHADER_CYCLES: /* 20 bits, from gfx12 on 32 */
+		*value = (uint32_t)shader_cycles(w) &
+			 (hwregs[env->gen] == gfx12_hwregs ? ~0u : 0xfffff);
+		return true;
+	case HWREG_SHADER_CYCLES_HI:
+		*value = (uint32_t)(shader_cycles(w) >> 32);
+		return true;
+	case HWREG_NOTHING:
 		return true;
 	}
 	return false;
@@ -297,11 +328,13 @@ static void write_hwreg(struct soft_wave *w, const struct soft_uop *u,
 	struct hwreg_part p = hwreg_part(u);
 	uint32_t mask = p.mask << p.offset, old;
 
-	if (p.id == HWREG_MODE)
+	const enum hwreg reg = hwregs[w->group->env->gen][p.id];
+
+	if (reg == HWREG_MODE)
 		set_mode(w, mask, value << p.offset);
-	else if (p.id == HWREG_TRAPSTS)
+	else if (reg == HWREG_TRAPSTS)
 		w->trapsts = (w->trapsts & ~mask) | (value << p.offset & mask);
-	else if (p.id == HWREG_STATUS && w->privileged)
+	else if (reg == HWREG_STATUS && w->privileged)
 		soft_set_status(w, mask, value << p.offset);
 	else if (!hwreg_read(w, p.id, &old))
 		soft_raise(w, SOFT_FAULT_UNSUPPORTED,
@@ -400,7 +433,6 @@ static soft_handler *const handler[ISA_OP_COUNT] = {
 	SAME(s_subvector_loop_end),
 	SAME(s_endpgm),
 	[ISA_s_endpgm_saved] = run_s_endpgm,
-	SAME(s_barrier),
 	SAME(s_trap),
 	SAME(s_sethalt),
 	SAME(s_code_end),
@@ -421,6 +453,17 @@ static soft_handler *const handler[ISA_OP_COUNT] = {
 	NOTHING(s_clause),
 	NOTHING(s_delay_alu),
 	NOTHING(s_waitcnt_depctr),
+	NOTHING(s_wait_alu),
+	NOTHING(s_wait_loadcnt),
+	NOTHING(s_wait_storecnt),
+	NOTHING(s_wait_samplecnt),
+	NOTHING(s_wait_bvhcnt),
+	NOTHING(s_wait_expcnt),
+	NOTHING(s_wait_dscnt),
+	NOTHING(s_wait_kmcnt),
+	NOTHING(s_wait_loadcnt_dscnt),
+	NOTHING(s_wait_storecnt_dscnt),
+	NOTHING(s_sleep_var),
 	NOTHING(s_waitcnt),
 	NOTHING(s_wait_idle),
 	NOTHING(s_waitcnt_vscnt),
@@ -438,7 +481,7 @@ static soft_handler *const handler[ISA_OP_COUNT] = {
 
 soft_handler *soft_control_handler(const struct isa_inst *in)
 {
-	return handler[in->op];
+	return handler[in->op] ? handler[in->op] : soft_barrier_handler(in);
 }
 
 bool soft_control_is_nothing(const struct isa_inst *in)

@@ -174,7 +174,21 @@ enum soft_mode {
 	SOFT_MODE_IEEE = 1 << 9,
 	SOFT_MODE_TRAP_WATCH = 1 << 19, /* traps when a watch matches */
 	SOFT_MODE_FP16_OVFL = 1 << 23,
+	SOFT_MODE_OMOD = 1u << 31, /* of this file: omod counts with IEEE, too */
 };
+/*
+ * Bits that no program can change or see: gfx12 has no choice of IEEE and
+ * DX10_CLAMP, and omod.
+ */
+static inline uint32_t soft_fixed_mode(enum isa_gen gen)
+{
+	static const uint32_t fixed[ISA_GEN_COUNT] = {
+		[ISA_GFX12] = SOFT_MODE_DX10_CLAMP | SOFT_MODE_IEEE |
+			      SOFT_MODE_OMOD,
+	};
+
+	return fixed[gen];
+}
 
 /* What performance counters count: instructions by enum isa_pipe, and more. */
 enum soft_count {
@@ -188,6 +202,12 @@ enum soft_count {
 	SOFT_COUNT_COUNT
 };
 
+/* A barrier of its own, as s_barrier_init makes one. */
+#define SOFT_NAMED_BARRIERS 16
+struct soft_barrier {
+	uint8_t members, signals;
+};
+
 /* A workgroup, and what its waves share. */
 struct soft_group {
 	const struct soft_env *env;
@@ -198,12 +218,14 @@ struct soft_group {
 	struct soft_wave *wave;
 	int n_waves;
 	int n_ended, n_waiting;	 /* waves that ended; that are at a barrier */
+	struct soft_barrier named[SOFT_NAMED_BARRIERS]; /* gfx12's 1 to 16 */
 	uint64_t *counts; /* [SOFT_COUNT_COUNT] that grow, or NULL */
 };
 
 enum soft_state {
 	SOFT_READY,
 	SOFT_AT_BARRIER,
+	SOFT_AT_NAMED_BARRIER, /* another wave makes it ready again */
 	SOFT_ENDED,
 	SOFT_FAULTED,
 	SOFT_HALTED, /* by its trap handler, for ever */
@@ -230,6 +252,13 @@ struct soft_wave {
 	uint32_t scratch_lane_bytes;
 	uint64_t scratch_va;	/* for faults and FLAT_SCRATCH reads */
 	enum soft_state state;
+	/*
+	 * At the workgroup's barrier, or a named one that it joined (its number,
+	 * else 0): has the wave signalled, has the barrier opened since?
+	 */
+	bool signalled, opened;
+	bool named_opened;
+	uint8_t joined;
 	struct soft_fault_info fault;
 	struct soft_range last; /* last range found: most accesses hit it */
 	uint64_t n_insts;	/* executed so far */
@@ -263,6 +292,14 @@ static inline uint32_t soft_exec(const struct soft_wave *w, int half)
  * `max_insts` more instructions (state stays READY).
  */
 void soft_wave_run(struct soft_wave *w, uint64_t max_insts);
+
+/*
+ * Count the group's waves that ended and that wait; where all that live have
+ * signalled, `before` is called and those that wait are ready again.  True: it
+ * opened.
+ */
+bool soft_open_barrier(struct soft_group *g, void (*before)(void *ctx),
+		       void *ctx);
 
 /* Raise a fault at the current instruction; the wave stops. */
 void soft_raise(struct soft_wave *w, enum soft_fault_kind kind,

@@ -77,6 +77,35 @@ static void run_permlane(struct soft_wave *w, const struct soft_uop *u)
 	}
 }
 
+/* gfx12: each lane's own source names the lane that it takes. */
+static void run_permlane_var(struct soft_wave *w, const struct soft_uop *u)
+{
+	const struct isa_operand *o = u->in.opnd; /* VGPR, VGPR, VGPR */
+	const int other = u->in.op == ISA_v_permlanex16_var_b32 ? 16 : 0;
+	const bool fi = u->in.f[ISA_F_OPSEL] & 1;
+	const bool bound = u->in.f[ISA_F_OPSEL] & 2;
+
+	for (int half = 0; half < w->wave_size / SOFT_LANES; half++) {
+		uint32_t exec = soft_exec(w, half), tmp[SOFT_LANES];
+		const uint32_t *from = soft_vgpr(w, half, o[1].reg, 1);
+		const uint32_t *sel = soft_vgpr(w, half, o[2].reg, 1);
+		uint32_t *to = soft_vgpr(w, half, o[0].reg, 1);
+
+		if (!from || !sel || !to)
+			return;
+		memcpy(tmp, from, sizeof(tmp));
+		FOR_LANES(i, exec) {
+			const uint32_t s = ((i & 16) ^ (uint32_t)other) |
+					   (sel[i] & 15);
+
+			if (fi || exec >> s & 1)
+				to[i] = tmp[s];
+			else if (bound)
+				to[i] = 0;
+		}
+	}
+}
+
 soft_handler *soft_vop3_special(const struct isa_inst *in)
 {
 	switch (in->op) {
@@ -87,6 +116,9 @@ soft_handler *soft_vop3_special(const struct isa_inst *in)
 	case ISA_v_permlane16_b32:
 	case ISA_v_permlanex16_b32:
 		return run_permlane;
+	case ISA_v_permlane16_var_b32:
+	case ISA_v_permlanex16_var_b32:
+		return run_permlane_var;
 	case ISA_v_wmma_f32_16x16x16_f16:
 	case ISA_v_wmma_f32_16x16x16_bf16:
 	case ISA_v_wmma_f16_16x16x16_f16:

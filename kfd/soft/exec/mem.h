@@ -62,6 +62,11 @@ uint32_t soft_unify_format(enum isa_gen gen, uint32_t format);
 
 /* SOPP, and the scalar instructions that see PC, MODE or messages. */
 soft_handler *soft_control_handler(const struct isa_inst *in);
+/* ------------------------------------------------- barrier.c ---- */
+
+/* Barriers, those of gfx12 in parts and with names; NULL: another one. */
+soft_handler *soft_barrier_handler(const struct isa_inst *in);
+
 /* The handler of what does nothing here. */
 soft_handler soft_run_nothing;
 /* Does it nothing but steer timing? */
@@ -105,9 +110,20 @@ uint32_t soft_swizzle_from(uint32_t i, uint32_t imm);
 
 /* ------------------------------------------------------------- vmem.c ---- */
 
+/*
+ * What was decoded, as handlers and translations want it: OFFSET of scalar,
+ * flat and buffer memory becomes a number of 32 bits, whatever bits and sign it
+ * has in the generation.
+ */
+void soft_extend_offset(struct isa_inst *in);
+
 /* As soft_lds_plain(), of FLAT, GLOBAL and SCRATCH. */
 const struct soft_access *soft_vmem_plain(const struct soft_uop *u,
 					  bool *store);
+
+/* Bytes between memory and registers, false after raising the fault. */
+bool soft_move_lane(struct soft_wave *w, const struct soft_place *p,
+		    const struct soft_access *a, uint32_t *value, bool store);
 
 /* As soft_lds_atomic(), of FLAT and GLOBAL. */
 const struct soft_access *soft_vmem_atomic(const struct soft_uop *u);
@@ -137,6 +153,9 @@ void soft_put_old(struct soft_wave *w, const struct soft_access *a, int half,
 
 /* ----------------------------------------------------------- buffer.c ---- */
 
+/* Loads that follow see what other threads stored before. */
+soft_handler soft_run_invalidate;
+
 /* MUBUF and MTBUF. */
 soft_handler *soft_buffer_handler(const struct isa_inst *in, const void **op);
 
@@ -149,6 +168,12 @@ bool soft_load_to_lds(struct soft_wave *w, const struct soft_uop *u,
 /* As soft_lds_plain(), of MUBUF. */
 const struct soft_access *soft_buffer_plain(const struct soft_uop *u,
 					    bool *store);
+/* ------------------------------------------------- transpose.c ---- */
+
+/* Transposed and block loads and stores, and their access; NULL: another one. */
+soft_handler *soft_gfx12_vmem_handler(const struct isa_inst *in,
+				      const void **op);
+
 /* ------------------------------------------------------------ image.c ---- */
 
 /* MIMG; NULL: it is not executed, and why, to go on behind "emulator". */

@@ -338,6 +338,7 @@ static const struct {
 #define TWIN(name)     { ISA_s_##name, ISA_v_##name },
 #define TWINS(name)    TWIN(name##_f32) TWIN(name##_f16)
 #define COMPARES(name) TWINS(cmp_##name)
+	TWINS(min_num) TWINS(max_num) TWINS(minimum) TWINS(maximum)
 	TWINS(add) TWINS(sub) TWINS(min) TWINS(max) TWINS(mul) TWINS(fmac)
 		TWINS(ceil) TWINS(floor) TWINS(trunc) TWINS(rndne) TWIN(
 			fmaak_f32) TWIN(fmamk_f32) TWIN(cvt_pk_rtz_f16_f32)
@@ -345,6 +346,10 @@ static const struct {
 				TWIN(cvt_u32_f32) TWIN(cvt_f16_f32)
 					TWIN(cvt_f32_f16){ ISA_s_cvt_hi_f32_f16,
 							   ISA_v_cvt_f32_f16 },
+	/* gfx12's transcendental instructions on SGPRs. */
+#define S_TWIN(name) { ISA_v_s_##name, ISA_v_##name },
+#define S_TWINS(name) S_TWIN(name##_f32) S_TWIN(name##_f16)
+	S_TWINS(exp) S_TWINS(log) S_TWINS(rcp) S_TWINS(rsq) S_TWINS(sqrt)
 	COMPARES(lt) COMPARES(eq) COMPARES(le) COMPARES(gt) COMPARES(lg)
 		COMPARES(ge) COMPARES(o) COMPARES(u) COMPARES(nge) COMPARES(nlg)
 			COMPARES(ngt) COMPARES(nle) COMPARES(neq) COMPARES(nlt)
@@ -376,6 +381,12 @@ static void fetch_source(struct soft_wave *w, const struct soft_uop *u,
 	v[0] = (uint32_t)soft_read_scalar(w, o, &u->in);
 	if (u->in.op == ISA_s_cvt_hi_f32_f16)
 		v[0] >>= 16;
+	if (o->mods && u->in.fmt == ISA_FMT_VOP3) {
+		const uint32_t sign = isa_type_is_half(type) ? 0x8000 : 1u << 31;
+
+		v[0] &= o->mods & ISA_M_ABS ? sign - 1 : ~0u;
+		v[0] ^= o->mods & ISA_M_NEG ? sign : 0;
+	}
 	if (!(row->flags & SOFT_V_KEEP) && mods_flush(type, mode, false))
 		mods_flush_vreg(type, v);
 }
@@ -413,7 +424,7 @@ static void run_float(struct soft_wave *w, const struct soft_uop *u)
 }
 
 /* The handler of a float instruction, and its row, or NULL. */
-static soft_handler *find_float(const struct isa_inst *in, const void **op)
+soft_handler *soft_scalar_float(const struct isa_inst *in, const void **op)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(twins); i++)
 		if (twins[i].scalar == in->op) {
@@ -446,5 +457,5 @@ soft_handler *soft_salu_handler(const struct isa_inst *in, const void **op)
 {
 	*op = NULL;
 	return handler[in->op] ? handler[in->op] :
-				 find_float(in, op);
+				 soft_scalar_float(in, op);
 }

@@ -10,12 +10,14 @@
 
 struct row {
 	uint8_t dwords;
+	uint8_t bytes; /* of what is less than a dword */
+	bool is_signed;
 };
 
 /* Bits 1:0 of every part of the address are ignored. */
 static uint64_t byte_offset(struct soft_wave *w, const struct soft_uop *u)
 {
-	int32_t imm = (int32_t)(u->in.f[ISA_F_OFFSET] << 11) >> 11;
+	int32_t imm = (int32_t)u->in.f[ISA_F_OFFSET];
 	uint32_t reg = u->in.f[ISA_F_SOFFSET];
 	uint32_t soff = reg == ISA_R_NULL ? 0 : w->s[reg];
 
@@ -23,7 +25,7 @@ static uint64_t byte_offset(struct soft_wave *w, const struct soft_uop *u)
 }
 
 static void put_sgprs(struct soft_wave *w, const struct soft_uop *u,
-		const uint32_t *value, int dwords)
+		      const uint32_t *value, int dwords)
 {
 	int reg = u->in.opnd[0].reg;
 
@@ -42,6 +44,40 @@ static void run_load(struct soft_wave *w, const struct soft_uop *u)
 	va += byte_offset(w, u);
 	if (soft_load(w, va, value, r->dwords * 4u, -1))
 		put_sgprs(w, u, value, r->dwords);
+}
+
+/*
+ * Bytes and words (gfx12): all bits of the address count, but that words are
+ * aligned.
+ */
+static uint64_t part_offset(struct soft_wave *w, const struct soft_uop *u)
+{
+	const uint32_t reg = u->in.f[ISA_F_SOFFSET];
+
+	return (uint64_t)(int64_t)(int32_t)u->in.f[ISA_F_OFFSET] +
+	       (reg == ISA_R_NULL ? 0 : w->s[reg]);
+}
+
+static void put_part(struct soft_wave *w, const struct soft_uop *u, uint32_t v)
+{
+	const struct row *r = u->op;
+	const struct soft_access a = { .bytes = r->bytes,
+				       .is_signed = r->is_signed };
+
+	v = soft_extend(&a, v);
+	put_sgprs(w, u, &v, 1);
+}
+
+static void run_load_part(struct soft_wave *w, const struct soft_uop *u)
+{
+	const struct row *r = u->op;
+	const int base = (int)u->in.f[ISA_F_SBASE] * 2;
+	const uint64_t va = (w->s[base] | (uint64_t)w->s[base + 1] << 32) +
+			    part_offset(w, u);
+	uint32_t value = 0;
+
+	if (soft_load(w, va & ~(uint64_t)(r->bytes - 1), &value, r->bytes, -1))
+		put_part(w, u, value);
 }
 
 /*
@@ -84,19 +120,46 @@ static void run_memrealtime(struct soft_wave *w, const struct soft_uop *u)
 				     env->realtime(env->ctx));
 }
 
+static void run_buffer_load_part(struct soft_wave *w, const struct soft_uop *u)
+{
+	const struct row *r = u->op;
+	const uint32_t *desc = &w->s[u->in.f[ISA_F_SBASE] * 2];
+	const uint64_t base =
+		soft_canonical(desc[0] | (uint64_t)(desc[1] & 0xffff) << 32);
+	const uint64_t stride = desc[1] >> 16 & 0x3fff;
+	const uint64_t size = desc[2] * (stride ? stride : 1);
+	const uint64_t at = part_offset(w, u) & ~(uint64_t)(r->bytes - 1);
+	uint32_t value = 0;
+
+	if (at < size && size - at >= r->bytes &&
+	    !soft_load(w, base + at, &value, r->bytes, -1))
+		return;
+	put_part(w, u, value);
+}
+
 static const struct {
 	soft_handler *fn;
 	struct row row;
 } table[ISA_OP_COUNT] = {
 /* A row of s_load and one of s_buffer_load, of n dwords. */
 #define LOADS(bits, n)                                            \
-	[ISA_s_load_b##bits] = { run_load, { n } },        \
-	[ISA_s_buffer_load_b##bits] = { run_buffer_load, { n } },
+	[ISA_s_load_b##bits] = { run_load, { .dwords = n } },     \
+	[ISA_s_buffer_load_b##bits] = { run_buffer_load, { .dwords = n } },
+#define PART(name, n, sign)                                           \
+	[ISA_s_load_##name] = { run_load_part,                        \
+				{ .bytes = n, .is_signed = sign } },  \
+	[ISA_s_buffer_load_##name] = { run_buffer_load_part,          \
+				       { .bytes = n, .is_signed = sign } },
 	LOADS(32, 1)
 	LOADS(64, 2)
+	LOADS(96, 3)
 	LOADS(128, 4)
 	LOADS(256, 8)
 	LOADS(512, 16)
+	PART(u8, 1, false)
+	PART(i8, 1, true)
+	PART(u16, 2, false)
+	PART(i16, 2, true)
 	[ISA_s_memtime] = { run_memtime, { 0 } },
 	[ISA_s_memrealtime] = { run_memrealtime, { 0 } },
 	[ISA_s_gl1_inv] = { soft_run_nothing, { 0 } },
@@ -104,6 +167,12 @@ static const struct {
 	/* They look up a translation and report to nobody. */
 	[ISA_s_atc_probe] = { soft_run_nothing, { 0 } },
 	[ISA_s_atc_probe_buffer] = { soft_run_nothing, { 0 } },
+	/* Nothing is cached here, and nothing that is not there faults. */
+	[ISA_s_prefetch_inst] = { soft_run_nothing, { 0 } },
+	[ISA_s_prefetch_inst_pc_rel] = { soft_run_nothing, { 0 } },
+	[ISA_s_prefetch_data] = { soft_run_nothing, { 0 } },
+	[ISA_s_buffer_prefetch_data] = { soft_run_nothing, { 0 } },
+	[ISA_s_prefetch_data_pc_rel] = { soft_run_nothing, { 0 } },
 };
 
 int soft_smem_dwords(const struct soft_uop *u)

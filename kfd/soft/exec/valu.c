@@ -3,6 +3,7 @@
  */
 #include <stdlib.h>
 
+#include "kfd/soft/exec/gfx12/matrix.h"
 #include "kfd/soft/exec/valu_mods.h"
 
 /* MODE[7:0]: round to nearest even, keep every denormal. */
@@ -382,8 +383,14 @@ soft_handler *soft_valu_handler(const struct isa_inst *in, const void **op)
 	if (in->fmt == ISA_FMT_VINTERP)
 		return soft_interp_run;
 	if (!row->fn) {
-		soft_handler *fn = soft_vop1_special(in);
+		soft_handler *fn = soft_float8_handler(in, op);
 
+		fn = fn ? fn : soft_scalar_float(in, op);
+		fn = fn ? fn : soft_vop1_special(in);
+		if (!fn && soft_matrix_of(in)) {
+			*op = soft_matrix_of(in);
+			return soft_matrix_run;
+		}
 		return fn ? fn : soft_vop3_special(in);
 	}
 	if (in->form == ISA_FORM_SDWA)

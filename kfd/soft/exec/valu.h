@@ -176,6 +176,19 @@ void soft_sdwa_put(const struct isa_inst *in, uint32_t exec,
 soft_handler *soft_vop1_special(const struct isa_inst *in);
 soft_handler *soft_vop3_special(const struct isa_inst *in);
 
+/* ---------------------------------------------------- float8.c ----- */
+
+/* Conversions and dot products of 8-bit floats, and their row; NULL: not mine. */
+soft_handler *soft_float8_handler(const struct isa_inst *in, const void **op);
+
+/* ------------------------------------------------------------ salu.c ----- */
+
+/*
+ * Floats in SGPRs, by SALU instructions and gfx12's v_s_...: their handler and the
+ * row of the vector instruction that does the same to a lane; NULL: not mine.
+ */
+soft_handler *soft_scalar_float(const struct isa_inst *in, const void **op);
+
 /* ---------------------------------------------------------- interp.c ----- */
 
 /* Every VINTERP instruction. */

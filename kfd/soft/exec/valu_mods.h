@@ -258,7 +258,8 @@ static inline void mods_scale(enum isa_type type, int omod, uint32_t mode,
 static inline bool mods_scales(const struct isa_inst *in, enum isa_type type,
 			       uint32_t mode, unsigned flags)
 {
-	return in->f[ISA_F_OMOD] && !(mode & SOFT_MODE_IEEE) &&
+	return in->f[ISA_F_OMOD] &&
+	       (mode & (SOFT_MODE_IEEE | SOFT_MODE_OMOD)) != SOFT_MODE_IEEE &&
 	       (mods_flush(type, mode, true) || flags & SOFT_V_OMOD);
 }
 

@@ -40,9 +40,37 @@ void soft_get_lane(const struct soft_wave *w, const struct soft_access *a,
 
 /* --------------------------------------------------------- addresses ---- */
 
+/* Up to gfx11_5 the offset of FLAT is unsigned, and its top bit is ignored. */
+void soft_extend_offset(struct isa_inst *in)
+{
+	const bool wide = in->gen == ISA_GFX12;
+	uint32_t *offset = &in->f[ISA_F_OFFSET];
+	int unused = 0;
+
+	switch (in->fmt) {
+	case ISA_FMT_FLAT:
+		if (!wide)
+			*offset &= 0xfff;
+		unused = wide ? 8 : 0;
+		break;
+	case ISA_FMT_GLOBAL:
+	case ISA_FMT_SCRATCH:
+		unused = wide ? 8 : 19;
+		break;
+	case ISA_FMT_SMEM:
+		unused = wide ? 8 : 11;
+		break;
+	case ISA_FMT_MUBUF:
+	case ISA_FMT_MTBUF:
+		unused = wide ? 8 : 0;
+		break;
+	}
+	*offset = (uint32_t)((int32_t)(*offset << unused) >> unused);
+}
+
 static int32_t signed_offset(const struct soft_uop *u)
 {
-	return (int32_t)(u->in.f[ISA_F_OFFSET] << 19) >> 19;
+	return (int32_t)u->in.f[ISA_F_OFFSET];
 }
 
 static uint64_t vgpr_pair(const uint32_t (*v)[SOFT_LANES], uint32_t reg,
@@ -82,14 +110,13 @@ static enum soft_space scratch_space(const struct soft_wave *w)
 	return SOFT_SPACE_SCRATCH + w->group->env->swizzles_scratch;
 }
 
-/* The offset of FLAT is unsigned, and its top bit is ignored. */
 static void flat_place(const struct soft_wave *w, const struct soft_uop *u,
 		       int h, uint32_t lane, struct soft_place *p)
 {
 	const struct soft_env *env = w->group->env;
 	uint64_t at =
 		vgpr_pair((const void *)w->v[h], u->in.f[ISA_F_ADDR], lane) +
-		(u->in.f[ISA_F_OFFSET] & 0xfff);
+		(uint64_t)(int64_t)signed_offset(u);
 
 	p->space = SOFT_SPACE_MEMORY;
 	p->at = at;
@@ -217,6 +244,13 @@ static bool store_lane(struct soft_wave *w, const struct soft_place *p,
 	if (host)
 		memcpy(host, value, size_bytes);
 	return host;
+}
+
+bool soft_move_lane(struct soft_wave *w, const struct soft_place *p,
+		    const struct soft_access *a, uint32_t *value, bool store)
+{
+	return store ? store_lane(w, p, value, a->bytes) :
+		       load_lane(w, p, value, a->bytes);
 }
 
 static void run_load(struct soft_wave *w, const struct soft_uop *u)
@@ -442,6 +476,10 @@ static const struct {
 	TO_LDS(b32, 4, false)
 	[ISA_global_load_addtid_b32] = { run_load_addtid, { .bytes = 4 } },
 	[ISA_global_store_addtid_b32] = { run_store_addtid, { .bytes = 4 } },
+	/* What is written is seen at once. */
+	[ISA_global_wb] = { soft_run_nothing, { 0 } },
+	[ISA_global_inv] = { soft_run_invalidate, { 0 } },
+	[ISA_global_wbinv] = { soft_run_invalidate, { 0 } },
 };
 /* clang-format on */
 
@@ -467,5 +505,6 @@ soft_handler *soft_vmem_handler(const struct isa_inst *in, const void **op)
 	if (in->fmt == ISA_FMT_MIMG)
 		return soft_image_handler(in);
 	*op = &table[in->op].access;
-	return table[in->op].fn;
+	return table[in->op].fn ? table[in->op].fn :
+				  soft_gfx12_vmem_handler(in, op);
 }

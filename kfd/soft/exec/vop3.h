@@ -297,6 +297,63 @@ static inline uint32_t max_any(uint32_t a, uint32_t b, bool ieee, uint32_t inf)
 	return pick_any(order_any(a) > order_any(b) ? a : b, a, b, ieee, inf);
 }
 
+/*
+ * gfx12's: a number wins over a NaN, and of two NaNs the first (..._num); or a
+ * NaN wins, signalling ones first (minimum, maximum).  NaNs become quiet.
+ */
+static inline uint32_t quiet_any(uint32_t r, uint32_t inf)
+{
+	return is_nan_any(r, inf) ? r | (inf == F32_INF ? 0x400000 : 0x2000000) :
+				    r;
+}
+
+static inline uint32_t min_num_any(uint32_t a, uint32_t b, uint32_t inf)
+{
+	return quiet_any(min_any(a, b, false, inf), inf);
+}
+
+static inline uint32_t max_num_any(uint32_t a, uint32_t b, uint32_t inf)
+{
+	return quiet_any(max_any(a, b, false, inf), inf);
+}
+
+static inline uint32_t prefer_nan(uint32_t r, uint32_t a, uint32_t b,
+				  uint32_t inf)
+{
+	const uint32_t quiet = inf == F32_INF ? 0x400000 : 0x2000000;
+	const uint32_t an = is_nan_any(a, inf), bn = is_nan_any(b, inf);
+	const uint32_t b_first = bn & !(b & quiet) & !(an & !(a & quiet));
+
+	r = bn ? b | quiet : r;
+	r = an & !b_first ? a | quiet : r;
+	return r;
+}
+
+static inline uint32_t minimum_any(uint32_t a, uint32_t b, uint32_t inf)
+{
+	return prefer_nan(order_any(a) < order_any(b) ? a : b, a, b, inf);
+}
+
+static inline uint32_t maximum_any(uint32_t a, uint32_t b, uint32_t inf)
+{
+	return prefer_nan(order_any(a) > order_any(b) ? a : b, a, b, inf);
+}
+
+#define GFX12_EXTREME(name)                                          \
+	static inline uint32_t name##_f32(uint32_t a, uint32_t b)    \
+	{                                                            \
+		return name##_any(a, b, F32_INF);                    \
+	}                                                            \
+	static inline uint32_t name##_f16(uint32_t a, uint32_t b)    \
+	{                                                            \
+		return name##_any(a << 16, b << 16, F16_INF) >> 16;  \
+	}
+GFX12_EXTREME(min_num)
+GFX12_EXTREME(max_num)
+GFX12_EXTREME(minimum)
+GFX12_EXTREME(maximum)
+#undef GFX12_EXTREME
+
 static inline uint32_t min_f32(uint32_t a, uint32_t b, bool ieee)
 {
 	return min_any(a, b, ieee, F32_INF);

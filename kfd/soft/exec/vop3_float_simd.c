@@ -27,6 +27,16 @@ static inline uint32_t med3_any(uint32_t a, uint32_t b, uint32_t c, bool ieee,
 	return nan ? min_any(min_any(a, b, ieee, inf), c, ieee, inf) : r;
 }
 
+static inline uint32_t med3_num_any(uint32_t a, uint32_t b, uint32_t c,
+				    uint32_t inf)
+{
+	const bool nan = is_nan_any(a, inf) || is_nan_any(b, inf) ||
+			 is_nan_any(c, inf);
+
+	return nan ? min_num_any(min_num_any(a, b, inf), c, inf) :
+		     med3_any(a, b, c, false, inf);
+}
+
 /*
  * The face of a cube map: the axis of largest magnitude, z before y before x.
  */
@@ -157,6 +167,50 @@ static void min_f64_lanes(struct soft_lanes *x)
 		soft_put64(pd, i, pick_f64(r, a, b, ieee));
 	}
 }
+
+/* gfx12's, as those of f32 in vop3.h. */
+static inline bool is_nan_f64(uint64_t u)
+{
+	return (u & ~F64_SIGN) > F64_INF;
+}
+
+static inline uint64_t num_f64(uint64_t r, uint64_t a, uint64_t b)
+{
+	const uint64_t quiet = 0x8000000000000ull;
+
+	r = is_nan_f64(a) ? b : r;
+	r = is_nan_f64(b) ? a : r;
+	return is_nan_f64(r) ? r | quiet : r;
+}
+
+static inline uint64_t nan_first_f64(uint64_t r, uint64_t a, uint64_t b)
+{
+	const uint64_t quiet = 0x8000000000000ull;
+	const bool an = is_nan_f64(a), bn = is_nan_f64(b);
+
+	if (an && (!(a & quiet) || !bn || b & quiet))
+		return a | quiet;
+	return bn ? b | quiet : r;
+}
+
+#define EXTREME_F64(name, relation, pick)                             \
+	static void name##_f64_lanes(struct soft_lanes *x)            \
+	{                                                             \
+		OPERANDS;                                             \
+		LANES(i)                                              \
+		{                                                     \
+			uint64_t a = soft_get64(pa, i);               \
+			uint64_t b = soft_get64(pb, i);               \
+			uint64_t r = order_f64(a) relation order_f64(b) ? \
+					     a : b;                   \
+			soft_put64(pd, i, pick(r, a, b));             \
+		}                                                     \
+	}
+EXTREME_F64(min_num, <, num_f64)
+EXTREME_F64(max_num, >, num_f64)
+EXTREME_F64(minimum, <, nan_first_f64)
+EXTREME_F64(maximum, >, nan_first_f64)
+#undef EXTREME_F64
 
 static void max_f64_lanes(struct soft_lanes *x)
 {

@@ -243,6 +243,7 @@ static void mqsad_u32_u8_lanes(struct soft_lanes *x)
 #define MICROOP_v_lshlrev_b64(name)                        \
 	MICROOP_SHIFT64(name, far ? 0 : l << n,            \
 		     far ? l << n : h << n | ACROSS_LEFT)
+#define MICROOP_v_lshlrev_b64__vop2(name) MICROOP_v_lshlrev_b64(name)
 #define MICROOP_v_lshrrev_b64(name)                                \
 	MICROOP_SHIFT64(name, far ? h >> n : l >> n | ACROSS_RIGHT, \
 		     far ? 0 : h >> n)

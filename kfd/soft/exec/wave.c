@@ -35,7 +35,8 @@ struct soft_code_cache *soft_code_cache_new(void)
 
 bool soft_executes(enum isa_gen gen)
 {
-	return gen == ISA_GFX10_3 || gen == ISA_GFX11 || gen == ISA_GFX11_5;
+	return gen == ISA_GFX10_3 || gen == ISA_GFX11 || gen == ISA_GFX11_5 ||
+	       gen == ISA_GFX12;
 }
 
 static void forget_ranges(struct soft_code_cache *c)
@@ -289,6 +290,7 @@ static void decode_node(struct soft_node *n, const uint8_t *code, uint64_t size,
 		n->u.in.size_bytes = 4;
 	} else {
 		soft_unify(&n->u.in);
+		soft_extend_offset(&n->u.in);
 		n->u.fn = bind_handler(&n->u.in, &n->u.op);
 		if (!n->u.fn)
 			n->u.fn = run_unsupported;

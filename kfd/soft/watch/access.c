@@ -170,9 +170,9 @@ static void access_smem(struct soft_watch *t, struct soft_wave *w,
 			const struct site *s)
 {
 	const uint32_t *f = s->u.in.f, *base = &w->s[f[ISA_F_SBASE] * 2];
-	const int32_t imm = (int32_t)(f[ISA_F_OFFSET] << 11) >> 11;
-	const uint32_t soff =
-		f[ISA_F_SOFFSET] == ISA_R_NULL ? 0 : w->s[f[ISA_F_SOFFSET]];
+	const int32_t imm = (int32_t)f[ISA_F_OFFSET];
+	const uint32_t soff = f[ISA_F_SOFFSET] == ISA_R_NULL ?
+				      0 : w->s[f[ISA_F_SOFFSET]];
 	uint64_t at = (uint64_t)(int64_t)(imm & ~3) + (soff & ~3u);
 	uint64_t va = base[0] & ~3u, stride, size;
 
@@ -203,8 +203,7 @@ static void flat_lane(struct soft_watch *t, struct soft_wave *w,
 				h * SOFT_LANES + (int)lane };
 
 	if (is_addtid(s)) {
-		p.at = (uint64_t)(int64_t)((int32_t)(f[ISA_F_OFFSET] << 19) >>
-					   19) +
+		p.at = (uint64_t)(int64_t)(int32_t)f[ISA_F_OFFSET] +
 		       4 * (uint64_t)p.lane;
 		if (f[ISA_F_SADDR] != ISA_R_NULL)
 			p.at += w->s[f[ISA_F_SADDR]] +

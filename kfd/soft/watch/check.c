@@ -151,7 +151,9 @@ void check_barrier(struct soft_watch *t, struct shadow *sh)
 	for (int i = 0; i < sh->n_waves; i++) {
 		struct shadow_wave *sw = &sh->wave[i];
 
-		if (sh->run->g.wave[i].state == SOFT_AT_BARRIER) {
+		const struct soft_wave *w = &sh->run->g.wave[i];
+
+		if (w->signalled) {
 			memcpy(sw->at_barrier, sw->arrived,
 			       sizeof(sw->at_barrier));
 			continue;
@@ -187,7 +189,7 @@ static uint8_t counter_classes(const struct actor *a)
 	bool lds = false, other = a->t->n_accesses == 0;
 
 	if (s->kind == SITE_SMEM)
-		return 1 << CLASS_ANY;
+		return (uint8_t)(1 << check_scalar_class(a));
 	if (s->kind == SITE_LDS || s->kind == SITE_LANES)
 		return 1 << CLASS_LDS;
 	if (s->u.in.fmt != ISA_FMT_FLAT)
@@ -219,19 +221,24 @@ void check_instruction(struct actor *a)
 	check_values(a);
 	if (memory || message) {
 		const uint32_t seq = check_issue(
-			a, message ? 1 << CLASS_ANY : counter_classes(a));
+			a, message ? (uint8_t)(1 << check_scalar_class(a)) :
+				     counter_classes(a));
 
 		if (a->t->n_accesses)
 			check_memory(a, seq);
 		if (memory)
 			check_moved(a);
 	}
-	if (s->u.in.op == ISA_buffer_gl0_inv)
+	if (s->u.in.op == ISA_buffer_gl0_inv || s->u.in.op == ISA_global_inv)
 		hb_invalidate(a);
-	if (s->u.in.op == ISA_s_barrier)
+	if (s->u.in.op == ISA_s_barrier || s->u.in.op == ISA_s_barrier_signal ||
+	    s->u.in.op == ISA_s_barrier_signal_isfirst)
 		for (int c = 0; c < CLASS_COUNT; c++)
 			sw->arrived[c] = check_done(sw, c);
-	if (s->u.in.op == ISA_s_waitcnt_vscnt && !s->u.in.f[ISA_F_SIMM16])
+	if ((s->u.in.op == ISA_s_waitcnt_vscnt ||
+	     s->u.in.op == ISA_s_wait_storecnt ||
+	     s->u.in.op == ISA_s_wait_storecnt_dscnt) &&
+	    !(s->u.in.f[ISA_F_SIMM16] & ~0x3fu))
 		sw->released = true;
 	else if (!keeps_release(s))
 		sw->released = false;

@@ -52,6 +52,7 @@ static bool is_guess(const struct actor *a, const struct site *load)
 	while (at < end && at - r.va < r.size_bytes &&
 	       !isa_decode(&t, r.host + (at - r.va), r.size_bytes - (at - r.va),
 			   &in)) {
+		soft_extend_offset(&in);
 		if (is_exchange(&in) && is_same_address(&load->u.in, &in))
 			return true;
 		at += in.size_bytes;

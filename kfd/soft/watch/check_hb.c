@@ -12,6 +12,7 @@
  *
  * Plain stores and loads stand in for atomic ones as compilers emit them: a
  * store directly after s_waitcnt_vscnt 0 releases, a load with GLC acquires.
+ * On gfx12 these are s_wait_storecnt 0, a scope beyond the CU, and global_inv.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -371,7 +371,7 @@ static struct race_cell *cell_at(struct actor *a, const struct access *x,
 static uint8_t class_of(const struct actor *a, const struct access *x)
 {
 	if (x->lane < 0)
-		return CLASS_ANY;
+		return check_scalar_class(a);
 	if (x->space == SOFT_SPACE_LDS)
 		return a->s->kind == SITE_LDS ? CLASS_LDS : CLASS_ANY;
 	return a->s->is_load || a->s->returns ? CLASS_VM : CLASS_VS;
@@ -379,8 +379,10 @@ static uint8_t class_of(const struct actor *a, const struct access *x)
 
 static uint8_t flags_of(const struct actor *a, const struct access *x)
 {
-	const bool glc = a->s->kind != SITE_LDS && x->lane >= 0 &&
-			 a->s->u.in.f[ISA_F_GLC];
+	const struct isa_inst *in = &a->s->u.in;
+	const bool coherent = in->gen == ISA_GFX12 ? in->f[ISA_F_SCOPE] :
+						     in->f[ISA_F_GLC];
+	const bool glc = a->s->kind != SITE_LDS && x->lane >= 0 && coherent;
 
 	return (uint8_t)((x->write ? RACE_WRITE : 0) |
 			 (x->atomic ? RACE_ATOMIC : 0) |

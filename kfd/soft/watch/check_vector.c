@@ -236,7 +236,8 @@ struct result {
 static bool low_is_apart(enum isa_op op)
 {
 	return op == ISA_v_mad_u64_u32 || op == ISA_v_mad_i64_i32 ||
-	       op == ISA_v_lshlrev_b64;
+	       op == ISA_v_mad_co_u64_u32 || op == ISA_v_mad_co_i64_i32 ||
+	       op == ISA_v_lshlrev_b64 || op == ISA_v_lshlrev_b64__vop2;
 }
 
 static struct lanes low_half(const struct actor *a, enum isa_op op,

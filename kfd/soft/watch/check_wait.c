@@ -65,11 +65,45 @@ static uint32_t wait_count(const struct actor *a)
 	       (reg < ISA_R_NULL ? a->w->s[reg] & 63 : 0);
 }
 
+/* gfx12: a counter each, or two in one instruction. */
+static void wait_split(struct shadow_wave *sw, enum isa_op op, uint32_t imm)
+{
+	const uint32_t n = imm & 63;
+
+	switch (op) {
+	case ISA_s_wait_loadcnt:
+		retire_class(sw, CLASS_VM, n);
+		return;
+	case ISA_s_wait_storecnt:
+		retire_class(sw, CLASS_VS, n);
+		return;
+	case ISA_s_wait_dscnt:
+		complete_lgkm(sw, n);
+		return;
+	case ISA_s_wait_kmcnt:
+		if (!(imm & 31))
+			retire_class(sw, CLASS_KM, 0);
+		return;
+	case ISA_s_wait_loadcnt_dscnt:
+		retire_class(sw, CLASS_VM, imm >> 8 & 63);
+		complete_lgkm(sw, n);
+		return;
+	case ISA_s_wait_storecnt_dscnt:
+		retire_class(sw, CLASS_VS, imm >> 8 & 63);
+		complete_lgkm(sw, n);
+		return;
+	default:
+		return;
+	}
+}
+
 static void apply_wait(struct actor *a)
 {
 	struct shadow_wave *sw = a->sw;
 	const struct isa_inst *in = &a->s->u.in;
 	const struct isa_waits n = isa_waits_of(in->gen, in->f[ISA_F_SIMM16]);
+
+	wait_split(sw, (enum isa_op)in->op, in->f[ISA_F_SIMM16]);
 
 	switch (in->op) {
 	case ISA_s_waitcnt:
@@ -94,11 +128,17 @@ static void apply_wait(struct actor *a)
 
 /* ----------------------------------------------------------- hazards ---- */
 
-/* Counters in the words of s_waitcnt. */
-static const char *counter_names(uint8_t need)
+/* Counters in the words of s_waitcnt, or of the chip. */
+static const char *counter_names(const struct isa_inst *in, uint8_t need)
 {
 	const bool lgkm = need & (1 << CLASS_LDS | 1 << CLASS_ANY);
 
+	if (need & 1 << CLASS_KM)
+		return "kmcnt";
+	if (isa_gen_info(in->gen)->split_counters)
+		return !(need & 1 << CLASS_VM) ? "dscnt" :
+		       lgkm		       ? "loadcnt and dscnt" :
+						 "loadcnt";
 	if (!(need & 1 << CLASS_VM))
 		return "lgkmcnt";
 	return lgkm ? "vmcnt and lgkmcnt" : "vmcnt";
@@ -116,8 +156,7 @@ static bool same_order(const struct site *s, const struct pending *p)
 
 	if (p->need == 1 << CLASS_VM)
 		return vm && (s->is_load || s->returns) &&
-		       !((s->info->flags ^ p->site->info->flags) &
-			 ISA_SAMPLER);
+		       !((s->info->flags ^ p->site->info->flags) & ISA_SAMPLER);
 	if (p->need == 1 << CLASS_LDS)
 		return s->kind == SITE_LDS || s->kind == SITE_LANES;
 	return false;
@@ -134,7 +173,7 @@ static void report_hazard(struct actor *a, const struct pending *p, int reg,
 		     "%s lies between\n  outstanding: %s",
 		     reads ? "reads" : "writes",
 		     p->file == ISA_K_VGPR ? 'v' : 's', reg,
-		     counter_names(p->need), other.data);
+		     counter_names(&a->s->u.in, p->need), other.data);
 	buf_fini(&other);
 }
 

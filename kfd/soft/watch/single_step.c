@@ -45,6 +45,7 @@ static struct site *site_new(struct soft_watch *t, const struct soft_wave *w,
 		return NULL;
 	}
 	soft_unify(&s->u.in);
+	soft_extend_offset(&s->u.in);
 	s->pc = w->pc;
 	s->wide = wide;
 	memcpy(s->code, code, s->u.in.size_bytes);

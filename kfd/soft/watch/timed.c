@@ -226,6 +226,7 @@ static enum soft_timed_state state_of(const struct soft_wave *w)
 	case SOFT_READY:
 		return SOFT_TIMED_READY;
 	case SOFT_AT_BARRIER:
+	case SOFT_AT_NAMED_BARRIER:
 		return SOFT_TIMED_BARRIER;
 	case SOFT_ENDED:
 		return SOFT_TIMED_END;

@@ -34,6 +34,7 @@ enum watch_class {
 	CLASS_VS,   /* vector stores, other atomics: in order */
 	CLASS_LDS,  /* lgkm, in order among themselves */
 	CLASS_ANY,  /* lgkm, any order: scalar loads, messages, LDS by FLAT */
+	CLASS_KM,   /* of chips that count scalar loads and messages apart */
 	CLASS_COUNT
 };
 
@@ -316,6 +317,12 @@ void check_group_start(struct soft_watch *t, struct shadow *sh);
 void check_instruction(struct actor *a);
 /* All waves that live have arrived, and the barrier is about to open. */
 void check_barrier(struct soft_watch *t, struct shadow *sh);
+/* What scalar loads and messages count on. */
+static inline uint8_t check_scalar_class(const struct actor *a)
+{
+	return isa_gen_info(a->s->u.in.gen)->split_counters ? CLASS_KM :
+							      CLASS_ANY;
+}
 /*
  * Report once for each pair of instructions; other_pc 0: there is no partner.
  * The text is "what happened", with lines for the partner after it.

@@ -11,7 +11,7 @@ kernel void f16(global const v2h *a, global const v2h *b, global v2h *fma)
 	fma[i] = __builtin_elementwise_fma(a[i], b[i], (v2h)(1.0h, -2.0h));
 }
 
-#ifdef __GFX11__
+#if defined(__GFX11__) || defined(__GFX12__)
 kernel void dot2_bf16(global const v2s *a, global const v2s *b,
 		      global float *sum)
 {

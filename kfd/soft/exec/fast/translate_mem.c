@@ -179,8 +179,7 @@ static bool add_memory(struct soft_translator *t, const struct soft_uop *u)
 	if (a)
 		m->d = f[store ? ISA_F_DATA0 : ISA_F_VDST] * SOFT_VREG_BYTES;
 	m->c = flat ? ISA_R_NULL : f[ISA_F_SADDR];
-	m->imm = flat ? f[ISA_F_OFFSET] & 0xfff :
-			(uint32_t)((int32_t)(f[ISA_F_OFFSET] << 19) >> 19);
+	m->imm = f[ISA_F_OFFSET];
 	if (where == SOFT_AT_SCRATCH)
 		m->part = f[ISA_F_SVE] != 0;
 	return true;
@@ -199,7 +198,7 @@ bool soft_translate_scalar_load(struct soft_translator *t,
 	m = soft_translator_emit(t, t->simd->mem->scalar_load, u);
 	m->c = f[ISA_F_SBASE] * 2;
 	m->d = u->in.opnd[0].reg;
-	m->imm = (uint32_t)((int32_t)(f[ISA_F_OFFSET] << 11) >> 11) & ~3u;
+	m->imm = f[ISA_F_OFFSET] & ~3u;
 	m->mask_in = (uint8_t)f[ISA_F_SOFFSET];
 	m->mods[0] = (uint8_t)dwords;
 	return true;
