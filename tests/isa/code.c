@@ -177,7 +177,8 @@ static void check_exec(const char *stored)
 	struct tally t = { .stored = stored };
 	glob_t g;
 
-	glob("tests/exec/*.[ch]", 0, NULL, &g);
+	/* gfxN.c are about other chips, whose words tests/isa/llvm.c asks LLVM about. */
+	glob("tests/exec/[!g]*.[ch]", 0, NULL, &g);
 	for (size_t i = 0; i < g.gl_pathc; i++) {
 		struct buf c = { 0 };
 		struct err e = { 0 };

@@ -33,7 +33,7 @@ else
 	exits 77 'an explicit kfd is not replaced by soft' "$tool" info \
 		--device kfd
 	has "$tmp/err" '/dev/kfd' 'the file is named'
-	has "$tmp/err" 'No such file' 'and the reason'
+	has "$tmp/err" 'found no GPU' 'and the reason'
 	is "$(cat "$tmp/out")" '' 'nothing is printed'
 	exits 0 'without a choice, soft is taken' "$tool" info
 	is "$(cat "$tmp/err")" 't0-device: device: soft gfx1100, emulated (no GPU here)' \
