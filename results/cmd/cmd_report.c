@@ -34,8 +34,8 @@ static const struct section {
 	  "#spread,area,case,params,metric,~value,unit,#n,origin,#run",
 	  "SELECT (hi - lo) / 2 / abs(value) AS spread, area, name, params, "
 	  "metric, value, unit, n, origin, run FROM v_results "
-	  "WHERE value <> 0 AND hi > lo ORDER BY spread DESC, result "
-	  "LIMIT 15" },
+	  "WHERE value <> 0 AND hi > lo AND origin <> "
+	  "'simulated' ORDER BY spread DESC, result LIMIT 15" },
 	{ "prediction", "Worst predictions",
 	  "Simulator against reference, by size of the error.",
 	  "#error,case,params,~reference,~predicted,unit,source,#run",

@@ -37,6 +37,9 @@ timed=$(sql "$db" "SELECT count(*) FROM v_tunes WHERE state = 'timed'")
 is "$(sql "$db" "SELECT round(value, 3) FROM v_results WHERE area = 'gemm' AND
 	metric = 'intensity' AND params ->> 'm' = 64 AND params ->> 'n' = 64")" \
 	21.333 'a winner has its place in the roofline'
+is "$(sql "$db" "SELECT DISTINCT printf('%.3f %.3f', value / hi, value / lo)
+	FROM v_results WHERE area = 'gemm' AND origin = 'simulated' AND
+	metric = 'flops'")" '0.885 1.669' 'and the range that is as far as simulators err'
 is "$(sql "$db" "SELECT count(*) FROM v_results WHERE area = 'peak'")" 5 \
 	'and the roofline its limits'
 exits 0 'the same again' $tune $few --db "$db" --csv

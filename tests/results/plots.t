@@ -120,6 +120,12 @@ has "$tmp/sizes.d/tokens.gp" 'title "qwen3-0.6b prefill, 16 tokens"' \
 	'a size is a series'
 has "$tmp/sizes.d/tokens.gp" 'title "qwen3-0.6b prefill, 64 tokens"' \
 	'and so is another'
+sed '/"origin":"hardware"/s//"origin":"simulated"/' "$tmp/sizes" |
+	"$r" import --quiet --db "$tmp/forecast.db" -
+exits 0 'tokens that were simulated' "$r" plot tokens --db "$tmp/forecast.db" \
+	-o "$tmp/forecast.d"
+has "$tmp/forecast.d/tokens.gp" 'title "qwen3-0.6b prefill, 64 tokens, simulated"' \
+	'say so in the legend'
 
 # What was measured elsewhere can be drawn, too.
 exits 0 'published numbers' "$r" plot latency --origin published \
