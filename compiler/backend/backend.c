@@ -181,26 +181,49 @@ void mir_drop_skips(struct mir_func *m)
 	}
 }
 
+/* --------------------------------------------------------------- begin ---- */
+
+void mir_begin_scratch(struct mir_func *m)
+{
+	enum { BASE = 2, OFFSET = 16 };
+	struct mir_inst *first = m->order[0]->first;
+	const struct mir_opnd low = mir_hw(BASE, 1), high = mir_hw(BASE + 1, 1);
+	const struct mir_opnd add[3] = { low, low, mir_hw(OFFSET, 1) };
+	const struct mir_opnd carry[3] = { high, high, mir_imm(0) };
+	const struct mir_opnd set[2][2] = {
+		{ mir_word("hwreg(HW_REG_FLAT_SCR_LO)"), low },
+		{ mir_word("hwreg(HW_REG_FLAT_SCR_HI)"), high },
+	};
+
+	if (!m->scratch_bytes || isa_gen_info(m->gen)->own_scratch)
+		return;
+	mir_insert(m, first, ISA_s_add_u32, add, 3);
+	mir_insert(m, first, ISA_s_addc_u32, carry, 3);
+	mir_insert(m, first, ISA_s_setreg_b32, set[0], 2);
+	mir_insert(m, first, ISA_s_setreg_b32, set[1], 2);
+	m->sgprs = m->sgprs > OFFSET ? m->sgprs : OFFSET + 1;
+}
+
 /* ----------------------------------------------------------------- end ---- */
 
 static bool has_vmem_store(const struct mir_func *m)
 {
-	MIR_EACH_INST(m, i)
+	MIR_EACH_INST (m, i)
 		if (mir_is_vmem(i) && mir_is_store(i))
 			return true;
 	return false;
 }
 
 /*
- * A wave stays until its stores have arrived, but its registers may go to
- * others before; not where scratch still needs them (RDNA3 ISA 16.5).
+ * A wave stays until its stores have arrived, but from gfx11 on its registers
+ * may go to others before; not where scratch still needs them (RDNA3 ISA 16.5).
  */
 void mir_dealloc_vgprs(struct mir_func *m)
 {
 	struct mir_opnd zero = mir_imm(0);
 	struct mir_opnd message = mir_word("sendmsg(MSG_DEALLOC_VGPRS)");
 
-	if (m->scratch_bytes || !has_vmem_store(m))
+	if (m->gen < ISA_GFX11 || m->scratch_bytes || !has_vmem_store(m))
 		return;
 	for (uint32_t k = 0; k < m->n_order; k++) {
 		struct mir_inst *i = m->order[k]->last;

@@ -64,6 +64,11 @@ void mir_shrink_encoding(struct mir_func *m);
 
 /* Removes branches over bodies that cost less than the branch. */
 void mir_drop_skips(struct mir_func *m);
+/*
+ * Where waves are not born with it, says where scratch memory is: s[2:3] and the
+ * wave's offset behind the group's ids, s16, as in the descriptor.
+ */
+void mir_begin_scratch(struct mir_func *m);
 /* Gives registers back while the last stores are under way. */
 void mir_dealloc_vgprs(struct mir_func *m);
 

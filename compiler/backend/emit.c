@@ -33,7 +33,8 @@ static bool encode_control(const struct isa_target *t,
 	if ((fmt != ISA_FMT_SOPP || (last && last->kind == MIR_WORD)) &&
 	    (fmt != ISA_FMT_SOPK || last->kind != MIR_SIMM16))
 		return false;
-	*in = (struct isa_inst){ .op = i->op, .fmt = (uint8_t)fmt };
+	*in = (struct isa_inst){ .op = i->op, .fmt = (uint8_t)fmt,
+				 .m0_is_124 = t->gen < ISA_GFX11 };
 	in->f[ISA_F_OP] = (uint32_t)isa_opcode(t->gen, i->op, false);
 	if (fmt == ISA_FMT_SOPK)
 		in->f[ISA_F_SDST] = i->o[0].reg;
@@ -186,11 +187,15 @@ static void fill_descriptor(const struct cc_kernel *k, struct co_descriptor *d)
 		if (k->f->group[g] > 1)
 			dims = g;
 	}
+	const bool own = isa_gen_info(k->m->gen)->own_scratch;
+
 	d->rsrc2 = (k->m->scratch_bytes ? 1u : 0) | (16 - ids) << 1 |
 		   (k->groups | 1) << 7 | dims << 11;
 	/* Round to nearest, all denormals, clamp NaN, no IEEE mode. */
 	d->rsrc1 = 0xfu << 16 | 1u << 21 | (k->wgp ? 1u : 0) << 29 | 1u << 30;
 	d->properties = CO_PROP_KERNARG_SEGMENT_PTR;
+	if (k->m->scratch_bytes && !own)
+		d->properties |= CO_PROP_FLAT_SCRATCH_INIT;
 	d->group_segment_bytes = k->m->lds_bytes;
 	d->private_segment_bytes = (k->m->scratch_bytes + 15) / 16 * 16;
 	d->kernarg_bytes = k->hidden_offset + (k->hidden ? 12 : 0);
@@ -257,7 +262,8 @@ bool cc_object_build(const struct cc_kernel *k, const struct buf *code,
 
 	b.code = code->data;
 	b.code_bytes = code->len;
-	b.desc.rsrc3 = prefetch_field(code->len);
+	if (k->m->gen >= ISA_GFX11)
+		b.desc.rsrc3 = prefetch_field(code->len);
 	b.line = line;
 	b.n_lines = build_lines(k, line);
 	return co_build(k->chip, 5, &b, 1, out, e);
@@ -280,7 +286,13 @@ static void print_descriptor(const struct cc_kernel *k,
 	LINE("user_sgpr_count", d->rsrc2 >> 1 & 31);
 	LINE("user_sgpr_kernarg_segment_ptr", 1);
 	LINE("wavefront_size32", x->wave == 32);
-	LINE("enable_private_segment", d->rsrc2 & 1);
+	if (isa_gen_info(k->m->gen)->own_scratch) {
+		LINE("enable_private_segment", d->rsrc2 & 1);
+	} else {
+		LINE("user_sgpr_flat_scratch_init", d->rsrc2 & 1);
+		LINE("system_sgpr_private_segment_wavefront_offset",
+		     d->rsrc2 & 1);
+	}
 	LINE("system_sgpr_workgroup_id_x", 1);
 	LINE("system_sgpr_workgroup_id_y", k->groups >> 1 & 1);
 	LINE("system_sgpr_workgroup_id_z", k->groups >> 2 & 1);

@@ -149,7 +149,10 @@ static void separate_halves(struct mir_func *m)
 
 void mir_resolve_hazards(struct mir_func *m)
 {
-	mir_flow_ages(m, sizeof(struct state), resolve_block);
-	if (m->wave == 64)
+	const unsigned hazards = isa_gen_info(m->gen)->hazards;
+
+	if (hazards)
+		mir_flow_ages(m, sizeof(struct state), resolve_block);
+	if (m->wave == 64 && hazards & (ISA_HZ_FORWARD | ISA_HZ_MASK))
 		separate_halves(m);
 }

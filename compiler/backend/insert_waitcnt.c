@@ -68,8 +68,8 @@ static void need_registers(const struct mir_func *m, const struct state *s,
 		}
 }
 
-static void need_order(const struct state *s,
-		       const struct mir_inst *i, struct need *n)
+static void need_order(const struct state *s, const struct mir_inst *i,
+		       struct need *n)
 {
 	if (i->op == ISA_buffer_gl1_inv || mir_isa_flags(i) & ISA_BARRIER) {
 		min_age(&n->vm, s->shared);
@@ -142,12 +142,13 @@ static uint32_t count_field(int age)
 	return age == DONE ? 63 : age > 62 ? 62 : (uint32_t)age;
 }
 
-/* s_waitcnt's SIMM16: vmcnt 15:10, lgkmcnt 9:4, expcnt 2:0 (not waited for). */
 static void insert_waits(struct mir_func *m, struct mir_inst *i,
 			 const struct need *n)
 {
-	struct mir_opnd wait = mir_simm16(count_field(n->vm) << 10 |
-					  count_field(n->lgkm) << 4 | 7);
+	const struct isa_waits w = { .vm = count_field(n->vm),
+				     .exp = ISA_WAITS_EXP,
+				     .lgkm = count_field(n->lgkm) };
+	struct mir_opnd wait = mir_simm16(isa_waits_encode(m->gen, w));
 	struct mir_opnd stores[2] = { mir_hw(ISA_R_NULL, 1),
 				      mir_simm16((uint32_t)n->vs) };
 
@@ -158,7 +159,7 @@ static void insert_waits(struct mir_func *m, struct mir_inst *i,
 }
 
 static void wait_in_block(struct mir_func *m, struct mir_block *b, void *state,
-		       bool insert)
+			  bool insert)
 {
 	struct state *s = state;
 

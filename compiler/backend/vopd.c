@@ -185,7 +185,7 @@ static struct mir_inst *find_partner(struct mir_func *m, struct mir_inst *x)
 
 void mir_form_vopd(struct mir_func *m)
 {
-	if (m->wave != 32)
+	if (m->wave != 32 || m->gen < ISA_GFX11)
 		return;
 	MIR_EACH_INST(m, i) {
 		struct mir_inst *p;

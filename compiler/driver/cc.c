@@ -69,11 +69,11 @@ static bool check_options(const struct ssa_func *f, const struct cc_options *o,
 	enum isa_gen gen;
 	uint64_t size = 1;
 
-	if (!isa_chip_parse(o->chip, &gen) ||
-	    (gen != ISA_GFX11 && gen != ISA_GFX11_5))
+	if (!isa_chip_parse(o->chip, &gen) || gen == ISA_GFX12)
 		return err_set(e, ERR_UNSUPPORTED,
 			       "kernel %s: no code for chip '%s'; wanted one "
-			       "of gfx1100 to gfx1103, gfx1150 or gfx1151",
+			       "of gfx1030 to gfx1036, gfx1100 to gfx1103, "
+			       "gfx1150 or gfx1151",
 			       f->name, o->chip);
 	if (o->wgp && o->cu)
 		return err_set(e, ERR_USAGE, "kernel %s: WGP mode and CU mode; "
@@ -145,6 +145,7 @@ static bool select_insts(struct unit *u)
 
 	mir_init(&u->m, &u->mem, u->f->name, (int)u->f->wave);
 	u->m.lacks = u->costs->lacks;
+	u->m.gen = isa_chip_find(u->o->chip)->gen;
 	if (!sel_run(&s))
 		return false;
 	u->k = (struct cc_kernel){ .f = u->f, .m = &u->m,
@@ -202,7 +203,9 @@ static bool check_lacking(struct unit *u)
 				       u->f->file ? u->f->file : u->f->name,
 				       i->line, u->f->name,
 				       isa_op_info((enum isa_op)i->op)->name,
-				       u->m.lacks[i->op]);
+				       u->m.lacks && u->m.lacks[i->op] ?
+					       u->m.lacks[i->op] :
+					       "of other generations");
 	return true;
 }
 
@@ -218,6 +221,7 @@ static bool finish_code(struct unit *u)
 	}
 	if (u->o->level > 1)
 		mir_form_vopd(&u->m);
+	mir_begin_scratch(&u->m);
 	mir_insert_waitcnt(&u->m);
 	mir_resolve_hazards(&u->m);
 	if (u->o->level > 0) {

@@ -142,8 +142,7 @@ static int add_copies(struct sel *s, const struct ssa_edge *e, bool partial,
 
 		c[n].to = sel_def(s, p);
 		c[n].from = from;
-		c[n].done = from.kind == MIR_VREG &&
-			    from.reg == c[n].to.reg;
+		c[n].done = from.kind == MIR_VREG && from.reg == c[n].to.reg;
 		c[n].partial = partial;
 		n += !c[n].done;
 	}
@@ -209,8 +208,7 @@ static void if_uniform(struct sel *s, struct ssa_inst *t)
 	sel_scc(s, t->arg[0], &inverted);
 	for (struct mir_inst *i = s->b->last; i != last; i = i->prev)
 		mark_term(s, i);
-	branch_to(s,
-		  then != inverted ? ISA_s_cbranch_scc0 : ISA_s_cbranch_scc1,
+	branch_to(s, then != inverted ? ISA_s_cbranch_scc0 : ISA_s_cbranch_scc1,
 		  then && other ? skip : merge);
 	fall_through_to(s, NULL);
 	lower_side(s, &t->edge[first], t->merge, false);
@@ -352,8 +350,8 @@ static struct ssa_block *lower_loop(struct sel *s, struct ssa_block *h)
 	if (l.divergent) {
 		l.save = sel_new_mask(s);
 		begin_partial(s, l.exit, l.out, NULL);
-		sel_raw(s, s->mask == 2 ? ISA_s_mov_b64 : ISA_s_mov_b32,
-			l.save, sel_exec(s))
+		sel_raw(s, s->mask == 2 ? ISA_s_mov_b64 : ISA_s_mov_b32, l.save,
+			sel_exec(s))
 			->flags |= MIR_TERM;
 	}
 	s->loop = &l;
@@ -521,4 +519,39 @@ static void lower_region(struct sel *s, struct ssa_block *b,
 void sel_flow(struct sel *s)
 {
 	lower_region(s, s->f->first, NULL, false);
+}
+
+/* ---------------------------------------------------------- lane loops ---- */
+
+void sel_lane_loop_begin(struct sel *s, struct sel_lane_loop *l,
+			 const struct ssa_inst *mask)
+{
+	struct mir_opnd c = mask ? sel_get(s, mask) : sel_exec(s);
+
+	l->save = sel_new_mask(s);
+	l->head = mir_block(s->m);
+	l->out = mir_block(s->m);
+	narrow_exec(s, l->save, c, true);
+	skip_if_empty(s, l->out);
+	fall_through_to(s, NULL);
+	s->divergent++;
+}
+
+void sel_lane_loop_head(struct sel *s, struct sel_lane_loop *l)
+{
+	fall_through_to(s, l->head);
+	l->head->loop_header = true;
+	l->head->depth++;
+}
+
+void sel_lane_loop_end(struct sel *s, struct sel_lane_loop *l,
+		       struct mir_opnd again)
+{
+	struct mir_opnd e = sel_exec(s);
+
+	mark_term(s, sel_raw(s, sel_mop(s, s_and), e, e, again));
+	branch_to(s, ISA_s_cbranch_execnz, l->head);
+	fall_through_to(s, l->out);
+	restore_exec(s, l->save);
+	s->divergent--;
 }

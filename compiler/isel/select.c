@@ -37,16 +37,25 @@ static struct mir_opnd fixed_reg(struct sel *s, enum mir_file file, int phys,
 	return mir_reg(s->m, v);
 }
 
+static bool has_packed_ids(const struct sel *s)
+{
+	return isa_gen_info(s->m->gen)->packed_ids;
+}
+
 /*
  * s[0:1] kernel arguments; the last of the 16 first SGPRs are the workgroup's
- * ids (gfx1100 wants 16 of them set); v0 the work-item's, 10 bits each.
+ * ids (gfx1100 wants 16 of them set); v0 the work-item's, 10 bits each, or v0
+ * to v2, as far as the group has dimensions.
  */
 static void take_inputs(struct sel *s)
 {
 	int n = 0;
 
 	s->kernarg = fixed_reg(s, MIR_S, 0, 2);
-	s->local = fixed_reg(s, MIR_V, 0, 1);
+	s->local[0] = fixed_reg(s, MIR_V, 0, 1);
+	for (int d = 1; d < 3 && !has_packed_ids(s); d++)
+		if (s->f->group[d] > 1)
+			s->local[d] = fixed_reg(s, MIR_V, d, 1);
 	for (int d = 0; d < 3; d++)
 		n += d == 0 || uses_op(s, SSA_group_id, (uint64_t)d);
 	for (int d = 0, at = 16 - n; d < 3; d++)
@@ -54,19 +63,21 @@ static void take_inputs(struct sel *s)
 			s->group_id[d] = fixed_reg(s, MIR_S, at++, 1);
 }
 
-static struct mir_opnd packed_id(struct sel *s, int dim)
+static struct mir_opnd local_id(struct sel *s, int dim)
 {
 	struct mir_opnd d = sel_new_v(s, 1);
 	const uint32_t *g = s->f->group;
 
 	if (g[dim] <= 1)
 		return mir_imm(0);
+	if (!has_packed_ids(s))
+		return s->local[dim];
 	if (g[1] <= 1 && g[2] <= 1)
-		return s->local;
+		return s->local[0];
 	if (dim == 0)
-		sel_v(s, ISA_v_and_b32, d, mir_imm(1023), s->local);
+		sel_v(s, ISA_v_and_b32, d, mir_imm(1023), s->local[0]);
 	else
-		sel_v(s, ISA_v_bfe_u32, d, s->local,
+		sel_v(s, ISA_v_bfe_u32, d, s->local[0],
 		      mir_imm(10u * (uint32_t)dim), mir_imm(10));
 	return d;
 }
@@ -75,14 +86,14 @@ static struct mir_opnd packed_id(struct sel *s, int dim)
 static struct mir_opnd linear_id(struct sel *s)
 {
 	const uint32_t *g = s->f->group;
-	struct mir_opnd id = packed_id(s, 0);
+	struct mir_opnd id = local_id(s, 0);
 	uint32_t scale = g[0];
 
 	for (int dim = 1; dim < 3; dim++) {
 		struct mir_opnd d = sel_new_v(s, 1);
 
 		if (g[dim] > 1) {
-			sel_v(s, ISA_v_mad_u32_u24, d, packed_id(s, dim),
+			sel_v(s, ISA_v_mad_u32_u24, d, local_id(s, dim),
 			      mir_imm(scale), id);
 			id = d;
 		}
@@ -172,7 +183,7 @@ static void select_undef(struct sel *s, const struct ssa_inst *i)
 
 static void select_local_id(struct sel *s, const struct ssa_inst *i)
 {
-	sel_alias(s, i, packed_id(s, (int)i->imm));
+	sel_alias(s, i, local_id(s, (int)i->imm));
 }
 
 static void select_lds(struct sel *s, const struct ssa_inst *i)

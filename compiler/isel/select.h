@@ -51,7 +51,8 @@ struct sel {
 	struct sel_val *val;   /* [n_insts], by id */
 	struct mir_block *b;   /* being filled */
 	struct sel_loop *loop; /* innermost */
-	struct mir_opnd kernarg, group_id[3], local; /* what the wave gets */
+	/* What the wave gets; one register for all work-item ids, or three. */
+	struct mir_opnd kernarg, group_id[3], local[3];
 	struct mir_opnd *arg; /* [n_args] where each was loaded to */
 	uint32_t *lds_at;     /* [n_lds] byte offsets */
 	uint32_t hidden;      /* offset of the hidden kernel arguments */
@@ -253,9 +254,32 @@ void sel_fence(struct sel *s, const struct ssa_inst *i);
 
 void sel_lane_op(struct sel *s, const struct ssa_inst *i);
 
-/* ------------------------------------------------------- select_flow.c ---- */
+/* --------------------------------------------------------- cfg_lower.c ---- */
 
 void sel_flow(struct sel *s);
+
+/*
+ * A loop inside of one operation, that lanes leave one by one: begin, what is
+ * done once, head, the body, end.  Registers that lanes keep from a round to the
+ * next are written by instructions with MIR_PARTIAL.
+ */
+struct sel_lane_loop {
+	struct mir_opnd save;
+	struct mir_block *head, *out;
+};
+/* Lanes of `mask`, or with NULL all that are on. */
+void sel_lane_loop_begin(struct sel *s, struct sel_lane_loop *l,
+			 const struct ssa_inst *mask);
+void sel_lane_loop_head(struct sel *s, struct sel_lane_loop *l);
+/* Those whose bit is set in `again` have another round. */
+void sel_lane_loop_end(struct sel *s, struct sel_lane_loop *l,
+		       struct mir_opnd again);
+
+/* ----------------------------------------------------- select_matrix.c ---- */
+
+/* Matrix products, and dot products of pairs and of bytes. */
+void sel_wmma(struct sel *s, const struct ssa_inst *i);
+void sel_dot(struct sel *s, const struct ssa_inst *i);
 
 /* ----------------------------------------------------- select_vector.c ---- */
 

@@ -9,9 +9,13 @@ struct atomic_row {
 
 #define NO ISA_OP_NONE
 #define BOTH(g, d, a, b) \
-	{ { ISA_global_atomic_##g##_##a, ISA_global_atomic_##g##_##b }, \
-	  { ISA_ds_##d##_##a, ISA_ds_##d##_##b }, \
-	  { ISA_ds_##d##_rtn_##a, ISA_ds_##d##_rtn_##b } }
+	{ \
+		{ ISA_global_atomic_##g##_##a, ISA_global_atomic_##g##_##b }, \
+			{ ISA_ds_##d##_##a, ISA_ds_##d##_##b }, \
+		{ \
+			ISA_ds_##d##_rtn_##a, ISA_ds_##d##_rtn_##b \
+		} \
+	}
 static const struct atomic_row atomic_row[SSA_RMWS] = {
 	[SSA_RMW_XCHG] = { { ISA_global_atomic_swap_b32,
 			     ISA_global_atomic_swap_b64 },
@@ -84,9 +88,16 @@ static void select_cmpxchg(struct sel *s, const struct ssa_inst *i,
 	struct mir_inst *m;
 
 	if (a->lds) {
-		m = sel_raw(s, wide ? ISA_ds_cmpstore_rtn_b64 :
-				      ISA_ds_cmpstore_rtn_b32,
-			    a->data, a->addr, new, want);
+		if (mir_lacks(s->m, ISA_ds_cmpstore_rtn_b32))
+			m = sel_raw(s,
+				    wide ? ISA_ds_cmpst_rtn_b64 :
+					   ISA_ds_cmpst_rtn_b32,
+				    a->data, a->addr, want, new);
+		else
+			m = sel_raw(s,
+				    wide ? ISA_ds_cmpstore_rtn_b64 :
+					   ISA_ds_cmpstore_rtn_b32,
+				    a->data, a->addr, new, want);
 		sel_note(a, m, 0, new.n * 4);
 		m->flags |= MIR_ORDERED | MIR_KEEP;
 		return;
@@ -98,6 +109,37 @@ static void select_cmpxchg(struct sel *s, const struct ssa_inst *i,
 		    wide ? ISA_global_atomic_cmpswap_b64 :
 			   ISA_global_atomic_cmpswap_b32,
 		    true, pair);
+}
+
+/*
+ * The sum of floats in global memory where no instruction does it: a lane tries
+ * until nobody came between its load and its exchange.
+ */
+static void select_fadd_loop(struct sel *s, const struct ssa_inst *i,
+			     struct sel_access *a, const struct ssa_inst *mask)
+{
+	struct mir_opnd x = sel_get_v(s, i->arg[2]), old = a->data;
+	struct mir_opnd pair = sel_new_v(s, 2), sum = sel_new_v(s, 1);
+	struct mir_opnd again = sel_new_mask(s);
+	struct sel_access swap = *a;
+	struct sel_lane_loop l;
+	struct mir_inst *m;
+
+	sel_copy(s, old, mir_imm(0));
+	sel_lane_loop_begin(s, &l, mask);
+	m = sel_raw(s, ISA_global_load_b32, old, a->addr, a->base);
+	sel_note(a, m, 0, 4);
+	m->flags |= MIR_ORDERED | MIR_KEEP | MIR_PARTIAL;
+	sel_lane_loop_head(s, &l);
+	sel_v(s, ISA_v_add_f32, sum, old, x);
+	sel_copy(s, mir_part(pair, 0, 1), sum);
+	sel_copy(s, mir_part(pair, 1, 1), old);
+	swap.data = sel_new_v(s, 1);
+	swap.partial = false;
+	emit_atomic(s, &swap, ISA_global_atomic_cmpswap_b32, true, pair);
+	sel_v(s, ISA_v_cmp_ne_u32, again, swap.data, old);
+	sel_raw(s, ISA_v_mov_b32, old, swap.data)->flags |= MIR_PARTIAL;
+	sel_lane_loop_end(s, &l, again);
 }
 
 void sel_atomic(struct sel *s, const struct ssa_inst *i)
@@ -125,9 +167,15 @@ void sel_atomic(struct sel *s, const struct ssa_inst *i)
 	mask = i->n_args > 3 ? i->arg[3] : NULL;
 	a.partial = mask;
 	rtn |= a.lds && i->sub == SSA_RMW_XCHG;
+	if (!a.lds && i->sub == SSA_RMW_FADD && !wide &&
+	    mir_lacks(s->m, ISA_global_atomic_add_f32)) {
+		select_fadd_loop(s, i, &a, mask);
+		s->mem = NULL;
+		return;
+	}
 	op = !a.lds ? r->global[wide] : rtn ? r->lds_rtn[wide] : r->lds[wide];
 	if (!op) {
-		sel_refuse(s, i, "gfx1100 has no such atomic");
+		sel_refuse(s, i, "there is no such atomic");
 		return;
 	}
 	data = sel_get_v(s, i->arg[2]);
@@ -149,7 +197,8 @@ static void mark_ordered(struct mir_inst *m)
 static bool writes_global(const struct ssa_inst *i)
 {
 	return (i->op == SSA_store || i->op == SSA_atomic ||
-		i->op == SSA_cmpxchg) && i->arg[0]->type.kind == SSA_PTR;
+		i->op == SSA_cmpxchg) &&
+	       i->arg[0]->type.kind == SSA_PTR;
 }
 
 static bool block_writes(const struct ssa_block *b, const struct ssa_inst *end)
@@ -186,8 +235,8 @@ void sel_find_writes(struct sel *s)
 void sel_barrier(struct sel *s, const struct ssa_inst *i)
 {
 	mark_ordered(sel_raw_list(s, ISA_s_barrier, NULL, 0));
-	if (s->wgp && (s->behind_write[i->block->id] ||
-		       block_writes(i->block, i)))
+	if (s->wgp &&
+	    (s->behind_write[i->block->id] || block_writes(i->block, i)))
 		mark_ordered(sel_raw_list(s, ISA_buffer_gl0_inv, NULL, 0));
 }
 

@@ -205,9 +205,15 @@ static struct mir_opnd zero_vreg(struct sel *s)
 	return s->zero;
 }
 
-static bool fits_global(int64_t off)
+/* Offsets have 13 bits and a sign, in gfx10 12. */
+static int64_t global_reach(const struct sel *s)
 {
-	return off >= -4096 && off <= 4095;
+	return s->m->gen < ISA_GFX11 ? 2048 : 4096;
+}
+
+static bool fits_global(const struct sel *s, int64_t off)
+{
+	return off >= -global_reach(s) && off < global_reach(s);
 }
 
 /* A constant that the instruction cannot hold goes to the base. */
@@ -257,22 +263,22 @@ static void scalar_base(struct sel *s, struct sel_access *a,
 	a->base = base;
 	if (off.kind == MIR_IMM) {
 		c += off.imm;
-		if (fits_global(c)) {
+		if (fits_global(s, c)) {
 			a->addr = zero_vreg(s);
 			a->off = (int32_t)c;
 			return;
 		}
 		if (c >= 0 && c <= UINT32_MAX) {
 			a->addr = sel_new_v(s, 1);
-			sel_copy(s, a->addr, mir_imm((uint32_t)c & ~4095u));
-			a->off = (int32_t)(c & 4095);
+			a->off = (int32_t)(c % global_reach(s));
+			sel_copy(s, a->addr, mir_imm((uint32_t)(c - a->off)));
 			return;
 		}
 		a->base = add_const(s, base, c);
 		a->addr = zero_vreg(s);
 		return;
 	}
-	if (!fits_global(c)) {
+	if (!fits_global(s, c)) {
 		a->base = add_const(s, base, c);
 		c = 0;
 	}
@@ -290,7 +296,7 @@ static void vector_base(struct sel *s, struct sel_access *a,
 		c += off.imm;
 	else
 		base = add_address(s, base, off, false);
-	if (!fits_global(c)) {
+	if (!fits_global(s, c)) {
 		base = add_const(s, base, c);
 		c = 0;
 	}

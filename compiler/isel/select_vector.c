@@ -203,50 +203,6 @@ static void select_extract(struct sel *s, const struct ssa_inst *i)
 	}
 }
 
-/* ------------------------------------------------------------ matrices ---- */
-
-static void select_wmma(struct sel *s, const struct ssa_inst *i)
-{
-	static const uint16_t op[SSA_WMMAS] = {
-		[SSA_WMMA_F32_F16] = ISA_v_wmma_f32_16x16x16_f16,
-		[SSA_WMMA_F32_BF16] = ISA_v_wmma_f32_16x16x16_bf16,
-		[SSA_WMMA_F16_F16] = ISA_v_wmma_f16_16x16x16_f16,
-		[SSA_WMMA_BF16_BF16] = ISA_v_wmma_bf16_16x16x16_bf16,
-		[SSA_WMMA_I32_IU8] = ISA_v_wmma_i32_16x16x16_iu8,
-		[SSA_WMMA_I32_IU4] = ISA_v_wmma_i32_16x16x16_iu4,
-	};
-	bool a = i->flags & SSA_SIGNED_A, b = i->flags & SSA_SIGNED_B;
-	struct mir_inst *m;
-
-	if (s->m->wave != 32) {
-		sel_refuse(s, i, "matrix products are for wave32 here");
-		return;
-	}
-	m = sel_raw(s, op[i->sub], sel_def(s, i), sel_get_v(s, i->arg[0]),
-		    sel_get_v(s, i->arg[1]), sel_get_v(s, i->arg[2]));
-	m->flags |= MIR_EARLY | MIR_TIED;
-	/* neg_lo means signed here (RDNA3 ISA 7.9). */
-	if (i->sub >= SSA_WMMA_I32_IU8 && (a || b))
-		m->tail = arena_printf(s->m->arena, " neg_lo:[%d,%d,0]", a, b);
-}
-
-static void select_dot(struct sel *s, const struct ssa_inst *i)
-{
-	bool bf16 = i->arg[0]->type.kind == SSA_BF16;
-	struct mir_opnd a = sel_get_v(s, i->arg[0]);
-	struct mir_opnd b = sel_get_v(s, i->arg[1]);
-	struct mir_inst *m;
-
-	if (i->op == SSA_dot4_s) {
-		m = sel_v(s, ISA_v_dot4_i32_iu8, sel_def(s, i), a, b,
-			  sel_get_v(s, i->arg[2]));
-		m->tail = " neg_lo:[1,1,0]";
-		return;
-	}
-	sel_v(s, bf16 ? ISA_v_dot2_f32_bf16 : ISA_v_dot2_f32_f16,
-	      sel_def(s, i), a, b, sel_get_v(s, i->arg[2]));
-}
-
 /* Pairs whose instruction changes a sign, and pairs of bits. */
 static bool select_pair(struct sel *s, const struct ssa_inst *i)
 {
@@ -290,11 +246,11 @@ bool sel_vector(struct sel *s, const struct ssa_inst *i)
 		sel_alias(s, i, sel_get(s, i->arg[0]));
 		return true;
 	case SSA_wmma:
-		select_wmma(s, i);
+		sel_wmma(s, i);
 		return true;
 	case SSA_dot2:
 	case SSA_dot4_s:
-		select_dot(s, i);
+		sel_dot(s, i);
 		return true;
 	}
 	return select_pair(s, i);

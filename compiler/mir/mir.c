@@ -1,8 +1,8 @@
 /*
  * compiler/mir/mir.c - making, asking and printing machine instructions.
  */
-#include "base/vec.h"
 #include "compiler/mir/mir.h"
+#include "base/vec.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +13,7 @@ void mir_init(struct mir_func *m, struct arena *a, const char *name, int wave)
 	m->arena = a;
 	m->name = name;
 	m->wave = wave;
+	m->gen = ISA_GFX11;
 	m->n_vregs = 1;
 	m->cap_vregs = 256;
 	m->vreg = xcalloc(m->cap_vregs, sizeof(*m->vreg));
@@ -95,8 +96,8 @@ struct mir_inst *mir_inst(struct mir_func *m, int op, const struct mir_opnd *o,
 		BUG("%d operands", n);
 	i->op = (uint16_t)op;
 	i->n_opnd = (uint8_t)n;
-	i->n_def = (uint8_t)(op >= ISA_OP_COUNT ? 1 :
-						  count_defs(isa_op_info(op)));
+	i->n_def =
+		(uint8_t)(op >= ISA_OP_COUNT ? 1 : count_defs(isa_op_info(op)));
 	if (i->n_def > n)
 		i->n_def = (uint8_t)n;
 	if (n)
@@ -286,7 +287,7 @@ bool mir_dce(struct mir_func *m)
 	uint32_t *uses = xcalloc(m->n_vregs, sizeof(*uses));
 	bool any = false, more = true;
 
-	MIR_EACH_INST(m, i)
+	MIR_EACH_INST (m, i)
 		count_uses(i, uses, 1);
 	while (more) {
 		more = false;
@@ -382,10 +383,10 @@ static void print_imm(uint32_t v, int type, struct buf *out)
 		uint16_t f16;
 		const char *text;
 	} inl[] = {
-		{ 0x3f000000, 0x3800, "0.5" },	{ 0xbf000000, 0xb800, "-0.5" },
-		{ 0x3f800000, 0x3c00, "1.0" },	{ 0xbf800000, 0xbc00, "-1.0" },
-		{ 0x40000000, 0x4000, "2.0" },	{ 0xc0000000, 0xc000, "-2.0" },
-		{ 0x40800000, 0x4400, "4.0" },	{ 0xc0800000, 0xc400, "-4.0" },
+		{ 0x3f000000, 0x3800, "0.5" }, { 0xbf000000, 0xb800, "-0.5" },
+		{ 0x3f800000, 0x3c00, "1.0" }, { 0xbf800000, 0xbc00, "-1.0" },
+		{ 0x40000000, 0x4000, "2.0" }, { 0xc0000000, 0xc000, "-2.0" },
+		{ 0x40800000, 0x4400, "4.0" }, { 0xc0800000, 0xc400, "-4.0" },
 	};
 	bool half = type == ISA_T_F16;
 
@@ -404,14 +405,15 @@ static void print_imm(uint32_t v, int type, struct buf *out)
 }
 
 /* Counters that are waited for: those below their maximum. */
-static void print_waitcnt(uint32_t v, struct buf *out)
+static void print_waitcnt(const struct mir_func *m, uint32_t v, struct buf *out)
 {
-	uint32_t vm = v >> 10 & 63, lgkm = v >> 4 & 63;
+	const struct isa_waits w = isa_waits_of(m->gen, v);
+	const bool vm = w.vm != ISA_WAITS_VM;
 
-	if (vm != 63)
-		buf_printf(out, "vmcnt(%u)", vm);
-	if (lgkm != 63)
-		buf_printf(out, "%slgkmcnt(%u)", vm != 63 ? " " : "", lgkm);
+	if (vm)
+		buf_printf(out, "vmcnt(%u)", w.vm);
+	if (w.lgkm != ISA_WAITS_LGKM)
+		buf_printf(out, "%slgkmcnt(%u)", vm ? " " : "", w.lgkm);
 }
 
 /* One or two dependencies: INSTID0 3:0, INSTSKIP 6:4, INSTID1 10:7. */
@@ -432,10 +434,11 @@ static void print_delay(uint32_t v, struct buf *out)
 			   skip[v >> 4 & 7], id[v >> 7]);
 }
 
-static void print_simm16(uint32_t v, int slot, struct buf *out)
+static void print_simm16(const struct mir_func *m, uint32_t v, int slot,
+			 struct buf *out)
 {
 	if (slot == ISA_SLOT_WAITCNT)
-		print_waitcnt(v, out);
+		print_waitcnt(m, v, out);
 	else if (slot == ISA_SLOT_DELAY)
 		print_delay(v, out);
 	else
@@ -469,7 +472,7 @@ static void print_opnd(const struct mir_func *m, const struct mir_opnd *o,
 		buf_adds(out, o->word);
 		break;
 	case MIR_SIMM16:
-		print_simm16(o->imm, info->slot, out);
+		print_simm16(m, o->imm, info->slot, out);
 		break;
 	}
 	if (o->mods & ISA_M_ABS)
@@ -477,13 +480,13 @@ static void print_opnd(const struct mir_func *m, const struct mir_opnd *o,
 }
 
 /* Pseudo operations: for dumps only. */
-static const char *op_name(const struct mir_inst *i)
+static const char *op_name(const struct mir_func *m, const struct mir_inst *i)
 {
 	if (i->op == MIR_COPY)
 		return "COPY";
 	if (i->op == MIR_UNDEF)
 		return "UNDEF";
-	return mir_info(i)->name;
+	return isa_op_name(m->gen, i->op);
 }
 
 static void print_half(const struct mir_func *m, const struct mir_inst *i,
@@ -519,7 +522,7 @@ void mir_print_inst(const struct mir_func *m, const struct mir_inst *i,
 	struct buf name = { 0 };
 
 	if (!i->pair) {
-		print_half(m, i, op_name(i), false, out);
+		print_half(m, i, op_name(m, i), false, out);
 		return;
 	}
 	dual_name(i, &name);
@@ -543,8 +546,8 @@ void mir_print(const struct mir_func *m, struct buf *out)
 		for (const struct mir_inst *i = x->first; i; i = i->next) {
 			buf_addc(out, '\t');
 			mir_print_inst(m, i, out);
-			buf_adds(out, i->flags & MIR_GLUED ? "  ; glued\n" :
-							     "\n");
+			buf_adds(out,
+				 i->flags & MIR_GLUED ? "  ; glued\n" : "\n");
 		}
 	}
 }

@@ -126,6 +126,7 @@ struct mir_vreg {
 struct mir_func {
 	const char *name;
 	struct arena *arena;
+	enum isa_gen gen; /* whose instructions; mir_init() says gfx11 */
 	int wave;
 	struct mir_block **order; /* layout */
 	uint32_t n_order, cap_order;
@@ -145,9 +146,12 @@ struct mir_func {
 	const char *const *lacks;
 };
 
+/* Is there no such instruction, in this generation or on this device? */
 static inline bool mir_lacks(const struct mir_func *m, int op)
 {
-	return m->lacks && op < ISA_OP_COUNT && m->lacks[op];
+	return op < ISA_OP_COUNT &&
+	       (isa_op_info(op)->opcode[m->gen] < 0 ||
+		(m->lacks && m->lacks[op]));
 }
 static inline bool mir_lacks_half(const struct mir_func *m, int op)
 {

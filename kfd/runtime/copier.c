@@ -39,6 +39,43 @@ static const uint32_t copy1_code[] = {
 	0xdc620000, 0x00060201, /* global_store_b8 v1, v2, s[6:7] */
 	0xbfb00000,		/* s_endpgm */
 };
+/* The same two of gfx10, where work-items have no number but their own in v0.
+ */
+static const uint32_t copy16_gfx10[] = {
+	0xf4080100, 0xfa000000, /* s_load_dwordx4 s[4:7], s[0:1], 0x0 */
+	0xd7460001, 0x04011002, /* v_lshl_add_u32 v1, s2, 8, v0 */
+	0x34020284,		/* v_lshlrev_b32 v1, 4, v1 */
+	0xbf8cc07f,		/* s_waitcnt lgkmcnt(0) */
+	0xdc388000, 0x02040001, /* global_load_dwordx4 v[2:5], v1, s[4:5] */
+	0xbf8c3f70,		/* s_waitcnt vmcnt(0) */
+	0xdc788000, 0x00060201, /* global_store_dwordx4 v1, v[2:5], s[6:7] */
+	0xbf810000,		/* s_endpgm */
+};
+static const uint32_t copy1_gfx10[] = {
+	0xf4080100, 0xfa000000, /* s_load_dwordx4 s[4:7], s[0:1], 0x0 */
+	0xd7460001, 0x04011002, /* v_lshl_add_u32 v1, s2, 8, v0 */
+	0xbf8cc07f,		/* s_waitcnt lgkmcnt(0) */
+	0xdc208000, 0x02040001, /* global_load_ubyte v2, v1, s[4:5] */
+	0xbf8c3f70,		/* s_waitcnt vmcnt(0) */
+	0xdc608000, 0x00060201, /* global_store_byte v1, v2, s[6:7] */
+	0xbf810000,		/* s_endpgm */
+};
+
+struct copy_code {
+	const uint32_t *dw;
+	size_t bytes;
+};
+static const struct {
+	struct copy_code copy16, copy1;
+} codes[] = {
+#define CODE(name) \
+	{ \
+		name, sizeof(name) \
+	}
+	{ CODE(copy16_gfx10), CODE(copy1_gfx10) },
+	{ CODE(copy16_code), CODE(copy1_code) },
+#undef CODE
+};
 
 struct copier {
 	struct kfd_queue *q;
@@ -80,6 +117,9 @@ static bool copier_make(struct kfd_dev *dev, struct err *e)
 		.properties = 0x408, /* wave32, kernarg pointer */
 		.kernarg_bytes = 16,
 	};
+	const bool is_gfx10 = dev->info.node.gfx_target / 10000 == 10;
+	const struct copy_code *copy16 = &codes[!is_gfx10].copy16;
+	const struct copy_code *copy1 = &codes[!is_gfx10].copy1;
 	struct copier *c = dev->copier;
 
 	/* A dead queue is replaced; kfd_copy() after a hang must work. */
@@ -89,10 +129,9 @@ static bool copier_make(struct kfd_dev *dev, struct err *e)
 	c = dev->copier = xcalloc(1, sizeof(*c));
 	d.name = "(copy)";
 	if (kfd_queue_new(dev, &small, &c->q, e) &&
-	    kfd_code_raw_host(dev, copy16_code, sizeof(copy16_code), &d,
-			      &c->copy16, e) &&
-	    kfd_code_raw_host(dev, copy1_code, sizeof(copy1_code), &d,
-			      &c->copy1, e) &&
+	    kfd_code_raw_host(dev, copy16->dw, copy16->bytes, &d, &c->copy16,
+			      e) &&
+	    kfd_code_raw_host(dev, copy1->dw, copy1->bytes, &d, &c->copy1, e) &&
 	    (c->staging = kfd_mem_new(dev, MEM_FLAGS_GTT, STAGING_BYTES,
 				      "copy staging", e)))
 		return true;
