@@ -17,8 +17,8 @@ static char root[] = "/tmp/t0-foreign-XXXXXX";
 
 /* What is written: the packed tensors, and the plain ones of their values. */
 struct folder {
-	struct qwen_tensor t[256];
-	const void *data[256];
+	struct qwen_tensor t[512];
+	const void *data[512];
 	size_t n;
 };
 
@@ -194,7 +194,8 @@ static void write_both(const char *from, const char *packed,
 		int rows = (int)t->shape[0], cols = (int)t->shape[1];
 		float *v = add_tensor(&b, t->name, "weight", QWEN_F32,
 				      t->n_dims, t->shape[0], t->shape[1]);
-		if (t->n_dims == 1 || strstr(t->name, "embed")) {
+		if (t->n_dims == 1 || strstr(t->name, "embed") ||
+		    strstr(t->name, "mlp.gate.")) { /* a router */
 			memcpy(v, t->data, t->size_bytes);
 			memcpy(add_tensor(&a, t->name, "weight", QWEN_F32,
 					  t->n_dims, t->shape[0], t->shape[1]),
@@ -345,6 +346,13 @@ int main(void)
 	for (size_t i = 0; i < ARRAY_SIZE(packings); i++)
 		test_packing(dir, &packings[i]);
 	test_refused(dir);
+	/* A mixture's experts are packed one by one; a file has them together. */
+	snprintf(dir, sizeof(dir), "%s/mixture", root);
+	qwen_shape_find("tiny-moe", &how.config, &e);
+	ok(qwen_synthetic_write(dir, &how, &e), "a mixture is made");
+	for (size_t i = 0; i < ARRAY_SIZE(packings); i++)
+		if (!strstr(packings[i].name, " of "))
+			test_packing(dir, &packings[i]);
 	threads_free(threads);
 	snprintf(cmd, sizeof(cmd), "rm -r '%s'", root);
 	ok(system(cmd) == 0, "the folder goes");
