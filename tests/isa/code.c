@@ -177,7 +177,7 @@ static void check_exec(const char *stored)
 	struct tally t = { .stored = stored };
 	glob_t g;
 
-	/* gfxN.c are about other chips, whose words tests/isa/llvm.c asks LLVM about. */
+	/* gfxN.c are about other chips, whose words tests/isa/generations.c asks LLVM about. */
 	glob("tests/exec/[!g]*.[ch]", 0, NULL, &g);
 	for (size_t i = 0; i < g.gl_pathc; i++) {
 		struct buf c = { 0 };
