@@ -17,7 +17,7 @@ enum { STEPS = 2, SWEEPS = 2, PASSES = 3 };
 /* Of a product's time: better nobody measures it. */
 #define NOISE_LEAST 0.003
 /* Unknown is what changes no product by more. */
-#define HARMLESS 0.015
+#define HARMLESS 0.005
 
 static const enum cost_row rest[] = {
 #define REST(row, least, most) COST_##row,
