@@ -245,6 +245,9 @@ bool qwen_budget_spend(struct qwen_model *m, const struct qwen_budget *how,
 					  .stop = how->stop };
 	double left;
 
+	if (m->config.experts.n)
+		return err_set(e, ERR_UNSUPPORTED, "a mixture of experts has no "
+			       "types by matrix; wanted --to, or a dense model");
 	if (!qwen_calibration_check(m, how->n, e) ||
 	    !bytes_left(m, t.choice, how->bits, &left, e))
 		return false;

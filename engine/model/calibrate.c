@@ -4,7 +4,7 @@
  *
  * A layer at a time: the text goes through the model, whose layers before are
  * integers by then, so that each makes up for what those before it got wrong.
- * Memory is needed for the inputs of one layer.
+ * Memory is needed for the inputs of one layer: of a mixture, of all its experts.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -25,8 +25,8 @@ struct calibration {
 	struct qwen_model *m;
 	const struct qwen_calibration *how;
 	struct qwen_state *st;
-	struct moments v[4]; /* of what is fitted next */
-	int n;
+	struct moments *v; /* [n]: of what is fitted next */
+	size_t n;
 };
 
 /* Every thread has some rows of the sums. */
@@ -38,7 +38,7 @@ static void inputs_see(void *ctx, const struct qwen_matrix *w, const float *x,
 	const unsigned threads = threads_count(c->m->threads);
 	const uint32_t cols = w->cols;
 
-	for (int i = 0; i < c->n; i++) {
+	for (size_t i = 0; i < c->n; i++) {
 		float *sum = c->v[i].sum;
 		if (c->v[i].first != w)
 			continue;
@@ -81,8 +81,8 @@ static enum qwen_weights wanted_type(const struct calibration *c,
 			       c->how->type;
 }
 
-static bool matrices_fit(struct calibration *c, int i, const struct sharing *s,
-			 struct err *e)
+static bool matrices_fit(struct calibration *c, size_t i,
+			 const struct sharing *s, struct err *e)
 {
 	const struct qwen_convert how = { .kernels = c->m->kernels,
 					  .threads = c->m->threads,
@@ -106,32 +106,46 @@ static bool matrices_fit(struct calibration *c, int i, const struct sharing *s,
 }
 
 /* All that the text says of some inputs, and then what they go into. */
-static bool inputs_fit(struct calibration *c, const struct sharing *s, int n,
+static bool inputs_fit(struct calibration *c, const struct sharing *s, size_t n,
 		       struct err *e)
 {
-	for (int i = 0; i < n; i++)
-		c->v[c->n++] = (struct moments){
-			s[i].of[0],
-			xcalloc((size_t)s[i].of[0]->cols * s[i].of[0]->cols,
-				sizeof(float))
+	c->v = xcalloc(n, sizeof(*c->v));
+	for (; c->n < n; c->n++) {
+		const struct qwen_matrix *m = s[c->n].of[0];
+		c->v[c->n] = (struct moments){
+			m, xcalloc((size_t)m->cols * m->cols, sizeof(float))
 		};
+	}
 	bool ok = text_pass(c, e);
-	for (int i = 0; ok && i < n; i++)
+	for (size_t i = 0; ok && i < n; i++)
 		ok = matrices_fit(c, i, &s[i], e);
 	while (c->n)
 		free(c->v[--c->n].sum);
+	free(c->v);
+	c->v = NULL;
 	return ok;
 }
 
 static bool layer_fit(struct calibration *c, struct qwen_layer *l,
 		      struct err *e)
 {
-	const struct sharing s[] = { { { &l->q, &l->k, &l->v }, 3 },
-				     { { &l->o }, 1 },
-				     { { &l->gate, &l->up }, 2 },
-				     { { &l->down }, 1 } };
+	const uint32_t experts = c->m->config.experts.n;
+	const size_t n = 2 + 2 * (experts ? experts : 1);
+	struct sharing *s = xcalloc(n, sizeof(*s));
 
-	return inputs_fit(c, s, ARRAY_SIZE(s), e);
+	s[0] = (struct sharing){ { &l->q, &l->k, &l->v }, 3 };
+	s[1] = (struct sharing){ { &l->o }, 1 };
+	s[2] = (struct sharing){ { &l->gate, &l->up }, 2 };
+	s[3] = (struct sharing){ { &l->down }, 1 };
+	/* What comes to an expert is what the router sends there. */
+	for (uint32_t i = 0; i < experts; i++) {
+		struct qwen_expert *x = &l->expert[i];
+		s[2 + 2 * i] = (struct sharing){ { &x->gate, &x->up }, 2 };
+		s[3 + 2 * i] = (struct sharing){ { &x->down }, 1 };
+	}
+	bool ok = inputs_fit(c, s, n, e);
+	free(s);
+	return ok;
 }
 
 /* The output layer, and the embedding, which it may be, too. */
@@ -176,10 +190,6 @@ bool qwen_calibration_check(const struct qwen_model *m, size_t n, struct err *e)
 			       "--backend %s sees no inputs "
 			       "of products; wanted the processor",
 			       m->backend->name);
-	if (m->config.experts.n)
-		return err_set(e, ERR_UNSUPPORTED,
-			       "a mixture of experts is not "
-			       "calibrated; wanted a dense model");
 	return n >= QWEN_CALIBRATION_LEAST ||
 	       err_set(e, ERR_INPUT,
 		       "a text of %zu tokens says too little of "

@@ -120,8 +120,9 @@ struct qwen_calibration {
 	const volatile sig_atomic_t *stop;
 };
 /*
- * In the place of a dense model's matrices of floats, on the processor; norms
- * stay.  The text is read once for each layer.
+ * In the place of a model's matrices of floats, on the processor; norms and
+ * routers stay.  The text is read once for each layer; an expert sees what is
+ * sent to it, and what gets none is rounded.
  */
 bool qwen_model_calibrate(struct qwen_model *m,
 			  const struct qwen_calibration *how, struct err *e);

@@ -59,7 +59,8 @@ struct qwen_layer {
 /*
  * Sees what goes into products: all threads of a pass call it, before those of
  * matrix `w`, and of others that take the same, with x [n][w->cols].  Only
- * passes of more than QWEN_FEW tokens of dense models, on the processor, do.
+ * passes of more than QWEN_FEW tokens on the processor do; with an expert's
+ * matrix x has what is sent to it, and down's input is times the share.
  */
 struct qwen_watch {
 	void (*see)(void *ctx, const struct qwen_matrix *w, const float *x,

@@ -116,7 +116,27 @@ exits 2 'bits and a type' "$q" quantize -q --threads 1 --bits 5 --to int4 --cali
 	"$tmp/seen" "$learnt" "$tmp/x.gguf"
 has "$tmp/err" 'of each matrix' 'is told'
 "$q" make -q --model "$tmp/moe" --shape tiny-moe
-exits 2 'a mixture' "$q" quantize -q --to int4 --calibrate "$tmp/seen" \
+exits 2 'bits of a mixture' "$q" quantize -q --bits 5 --calibrate "$tmp/seen" \
 	"$tmp/moe" "$tmp/x"
 has "$tmp/err" 'dense' 'is told'
+
+# ---- a mixture: experts by what is sent to them ----
+head -c 12000 "$tmp/seen" >"$tmp/some"
+head -c 2000 "$tmp/held" >"$tmp/few"
+for how in plain fit; do
+	[ $how = fit ] && set -- --calibrate "$tmp/some" || set --
+	exits 0 "a mixture, $how" "$q" quantize -q --threads 1 --to int4 "$@" \
+		"$tmp/moe" "$tmp/moe-$how" --prompt-file "$tmp/few" --csv
+	cp "$tmp/out" "$tmp/moe$how.csv"
+done
+is "$(cell moefit 2),$(cell moefit 12)" "$(cell moeplain 2),$(cell moeplain 12)" \
+	'as many bytes'
+ok 'at most four fifths are lost' awk "BEGIN {
+	exit !($(cell moefit 6) < .8 * $(cell moeplain 6)) }"
+ok 'intervals are apart' awk "BEGIN {
+	exit !($(cell moefit 14) < $(cell moeplain 13)) }"
+exits 0 'the same with other threads' "$q" quantize -q --to int4 --calibrate \
+	"$tmp/some" --threads 3 "$tmp/moe" "$tmp/moe-three" --ids 1,2,3
+ok 'to the byte' cmp "$tmp/moe-fit/model.safetensors" \
+	"$tmp/moe-three/model.safetensors"
 plan_done
