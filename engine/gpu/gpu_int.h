@@ -40,6 +40,7 @@ struct gpu {
 	const struct gpu_team *team;
 	uint32_t number; /* of the team's */
 	uint32_t first_ffn; /* element of the feed forward network here */
+	uint32_t first_kv;  /* head of keys and values here */
 	/* Sizes are what this device has of them: of one, the model's own. */
 	const struct qwen_model *m;
 	struct qwen_model own; /* of several */

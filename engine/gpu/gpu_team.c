@@ -2,7 +2,8 @@
  * engine/gpu/gpu_team.c - several devices that share a model: tensor
  * parallelism.
  *
- * Each has a part of every layer: heads of attention and columns of the feed
+ * Each has a part of every layer: heads of attention (of fewer keys and values
+ * than devices, some have the same head) and columns of the feed
  * forward network with the rows of the products before them (column-parallel),
  * and the same columns of the products behind them (row-parallel; Shoeybi et
  * al., Megatron-LM, 2019).  The residual stream is on all of them.  What a
@@ -90,8 +91,8 @@ void gpu_part_take(struct gpu_part *p, const struct gpu *g,
 	if (g->team->n == 1)
 		return;
 	p->layer.q = take_rows(&l->q, r * d, d);
-	p->layer.k = take_rows(&l->k, r * kv, kv);
-	p->layer.v = take_rows(&l->v, r * kv, kv);
+	p->layer.k = take_rows(&l->k, g->first_kv * c->head_dim, kv);
+	p->layer.v = take_rows(&l->v, g->first_kv * c->head_dim, kv);
 	p->layer.o = take_columns(p, &l->o, r * d, d);
 	if (!c->experts.n) {
 		p->layer.gate = take_rows(&l->gate, g->first_ffn, c->ffn);
@@ -136,11 +137,12 @@ bool gpu_team_check(const struct qwen_config *c, uint32_t n, struct err *e)
 	if (!n || n > GPU_CARDS_MAX)
 		return err_set(e, ERR_USAGE, "%u devices; wanted 1 to %d", n,
 			       GPU_CARDS_MAX);
-	if (n > 1 && (c->heads % n || c->kv_heads % n))
+	if (n > 1 && (c->heads % n || (c->kv_heads % n && n % c->kv_heads)))
 		return err_set(e, ERR_UNSUPPORTED,
 			       "%u heads of attention with "
 			       "%u of keys and values on %u devices; wanted "
-			       "the same number of each on all",
+			       "the same number of each on all, or of "
+			       "keys and values one on several",
 			       c->heads, c->kv_heads, n);
 	if (n > 1 && c->ffn / QWEN_GROUP < n)
 		return err_set(e, ERR_UNSUPPORTED,
@@ -164,7 +166,10 @@ void gpu_team_share(struct gpu *g, const struct qwen_model *m, uint32_t n)
 {
 	g->own = *m;
 	g->own.config.heads /= n;
-	g->own.config.kv_heads /= n;
+	/* What several devices' queries share, each of them has. */
+	g->own.config.kv_heads =
+		n > m->config.kv_heads ? 1 : m->config.kv_heads / n;
+	g->first_kv = m->config.kv_heads * g->number / n;
 	g->first_ffn = first_ffn(&m->config, g->number, n);
 	g->own.config.ffn =
 		first_ffn(&m->config, g->number + 1, n) - g->first_ffn;

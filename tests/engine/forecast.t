@@ -246,6 +246,21 @@ rate() {
 }
 ok 'two decode faster than one' awk "BEGIN { exit !(\
 	$(rate 2 decode) > 1.1 * $(rate 1 decode)) }"
+# 235b-a22b: 94 layers, 4 heads of keys, of which each is on two of 8 devices.
+exits 0 'a mixture that no card has room for' "$q" forecast -q \
+	--shape 235b-a22b --weights int4 --context 1024 --prefill 16 --devices 8 --csv
+tr -d '\r' <"$tmp/out" | grep '^decode' >"$tmp/on8"
+is "$(grep '(links)' "$tmp/on8" | cut -d, -f3)" 189 'meets twice a layer, too'
+ok 'the shares of its kernels, launches and links are all' awk -F, '
+	$2 != "(all)" { sum += $6 } END { exit !(sum > 99 && sum < 101) }' \
+	"$tmp/on8"
+# Of a token each device reads an eighth of 8 experts of 3 4096 1536 weights in
+# 4.5 bits a layer: no kernel is faster than 960 GB/s, or the L2 with what stays.
+ok 'experts take as long as their bytes' awk -F, '/expert_/ { us += $4 }
+	END { least = 8 * 3 * 4096 * 1536 * 4.5 / 8 / 8 / 960e3
+		exit !(us > least && us < 2 * least) }' "$tmp/on8"
+exits 2 'one card' "$q" forecast -q --shape 235b-a22b --weights int4 --context 64
+has "$tmp/err" 'does not fit' 'is told'
 exits 2 'three of eight heads' "$q" forecast -q --shape 0.6b --devices 3
 has "$tmp/err" 'the same number of each' 'is told'
 set -- --shape tiny --precision bf16 --rows 1 --length 64 --accumulate 2

@@ -65,14 +65,14 @@ static void on_close(struct on *o, bool checked)
 	qwen_model_close(&o->m);
 }
 
-static void make_model(const char *dir, bool tied)
+static void make_model(const char *dir, bool tied, uint32_t kv_heads)
 {
 	struct qwen_synthetic how = { .weights = QWEN_W_F32, .seed = 7 };
 	struct err e = { 0 };
 
 	qwen_shape_find("tiny", &how.config, &e);
 	how.config.heads = 16;
-	how.config.kv_heads = 8;
+	how.config.kv_heads = kv_heads;
 	how.config.ffn = 9 * QWEN_GROUP;
 	how.config.vocab = VOCAB;
 	how.config.tied = tied;
@@ -155,7 +155,7 @@ static void test_shots(struct on *o, uint32_t chunk, const float *one)
 	free(two);
 }
 
-static void test_exact(const char *dir)
+static void test_exact(const char *dir, uint32_t least, uint32_t most)
 {
 	float *alone = logits_new(), *got = logits_new();
 	struct ref r = { 0 };
@@ -167,8 +167,8 @@ static void test_exact(const char *dir)
 	if (on_open(&o, dir, QWEN_W_F32, 1, false))
 		ok(feed(&o.m, 5, alone), "one device answers");
 	on_close(&o, false);
-	for (uint32_t n = 2; n <= 8; n *= 2) {
-		const bool checked = n == 2;
+	for (uint32_t n = least; n <= most; n *= 2) {
+		const bool checked = n == least;
 
 		snprintf(what, sizeof(what), "%u devices", n);
 		if (!on_open(&o, dir, QWEN_W_F32, n, checked))
@@ -429,7 +429,7 @@ static void test_refuses(const char *dir)
 
 int main(void)
 {
-	char tied[64], untied[64], cmd[64];
+	char tied[64], untied[64], few[64], cmd[64];
 	struct err e = { 0 };
 
 	if (!mkdtemp(root))
@@ -439,10 +439,14 @@ int main(void)
 	threads = threads_new(2, &e);
 	snprintf(tied, sizeof(tied), "%s/tied", root);
 	snprintf(untied, sizeof(untied), "%s/untied", root);
-	make_model(tied, true);
-	make_model(untied, false);
-	test_exact(tied);
-	test_exact(untied);
+	snprintf(few, sizeof(few), "%s/few", root);
+	make_model(tied, true, 8);
+	make_model(untied, false, 8);
+	make_model(few, true, 2);
+	test_exact(tied, 2, 8);
+	test_exact(untied, 2, 8);
+	/* Of two heads of keys two devices each have the same. */
+	test_exact(few, 4, 4);
 	test_no_links(tied);
 	test_weights(untied);
 	test_greedy(tied);
