@@ -48,6 +48,26 @@ static void cross_rows(struct sel *s, struct mir_opnd d, struct mir_opnd a,
 	sel_raw(s, ISA_v_permlanex16_b32, d, a, sl, sh);
 }
 
+/*
+ * A register of wave64 with its halves exchanged.  gfx10 has no instruction for
+ * it: lane by lane, by way of a scalar.
+ */
+static void swap_halves(struct sel *s, struct mir_opnd d, struct mir_opnd a)
+{
+	if (!mir_lacks(s->m, ISA_v_permlane64_b32)) {
+		sel_raw(s, ISA_v_permlane64_b32, d, a);
+		return;
+	}
+	sel_copy(s, d, a);
+	for (uint32_t k = 0; k < 64; k++) {
+		struct mir_opnd x = sel_new_s(s, 1);
+
+		sel_raw(s, ISA_v_readlane_b32, x, a, mir_imm(k));
+		sel_raw(s, ISA_v_writelane_b32, d, x, mir_imm(k ^ 32))->flags |=
+			MIR_PARTIAL;
+	}
+}
+
 static struct mir_opnd emit_shuffle_xor(struct sel *s, struct mir_opnd a,
 					uint32_t x)
 {
@@ -62,7 +82,7 @@ static struct mir_opnd emit_shuffle_xor(struct sel *s, struct mir_opnd a,
 		if (x & 32) {
 			struct mir_opnd t = sel_new_v(s, 1);
 
-			sel_raw(s, ISA_v_permlane64_b32, t, from);
+			swap_halves(s, t, from);
 			from = t;
 		}
 		if (x & 16)
@@ -97,7 +117,7 @@ static void shuffle_halves(struct sel *s, const struct ssa_inst *i,
 		struct mir_opnd other = sel_new_v(s, 1);
 		struct mir_opnd x = sel_new_v(s, 1), y = sel_new_v(s, 1);
 
-		sel_raw(s, ISA_v_permlane64_b32, other, from);
+		swap_halves(s, other, from);
 		sel_raw(s, ISA_ds_bpermute_b32, x, at, from);
 		sel_raw(s, ISA_ds_bpermute_b32, y, at, other);
 		sel_v(s, ISA_v_cndmask_b32, mir_part(d, k, 1), x, y, far);

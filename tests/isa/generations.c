@@ -14,6 +14,8 @@ struct chip {
 	int count; /* of instructions, per wave size */
 };
 
+enum { SLOW_COUNT = 25000 }; /* with T0_SLOW */
+
 static const struct chip chips[] = {
 	{ "gfx1030", ISA_GFX10_3, 12000 },
 	{ "gfx1150", ISA_GFX11_5, 10000 },
@@ -346,7 +348,9 @@ int main(int argc, char **argv)
 	diag("seed %llu; tests/isa/generations CHIP SEED COUNT runs others",
 	     (unsigned long long)seed);
 	for (size_t i = 0; i < ARRAY_SIZE(chips); i++) {
-		int n = argc > 3 ? atoi(argv[3]) : chips[i].count;
+		int n = argc > 3	  ? atoi(argv[3]) :
+			getenv("T0_SLOW") ? SLOW_COUNT :
+					    chips[i].count;
 		int show_max = argc > 4 ? -1 : argc > 1 ? 200 : 20;
 
 		if (argc > 1 && strcmp(argv[1], chips[i].name))
