@@ -161,28 +161,43 @@ static bool select_insts(struct unit *u)
 	return check_lds(u);
 }
 
+/* A group that has many waves leaves each of them few registers. */
+static uint32_t most_vgprs(const struct unit *u)
+{
+	const struct isa_chip *chip = isa_chip_find(u->o->chip);
+	const uint32_t halves = u->m.wave == 64 ? 2 : 1;
+	const uint32_t granule = isa_chip_granule(chip) / halves;
+	const uint32_t simds = isa_gen_info(chip->gen)->simds_per_cu *
+			       (u->wgp ? 2 : 1);
+	uint32_t items = 1, waves, fit;
+
+	for (int d = 0; d < 3; d++)
+		items *= u->f->group[d] ? u->f->group[d] : 1;
+	waves = (items + u->f->wave - 1) / u->f->wave;
+	waves = (waves + simds - 1) / simds;
+	fit = chip->vgprs / halves / waves / granule * granule;
+	return !u->o->max_vgprs || fit < u->o->max_vgprs ?
+		       (fit < 256 ? fit : 256) : u->o->max_vgprs;
+}
+
 static void schedule_insts(struct unit *u)
 {
 	struct sched_options s = { .costs = u->costs,
 				   .chip = isa_chip_find(u->o->chip),
-				   .max_vgprs = u->o->max_vgprs,
+				   .max_vgprs = most_vgprs(u),
 				   .waves = u->o->waves,
 				   .enough = u->f->waves };
 
 	if (!u->o->level)
 		return;
-	if (!s.max_vgprs)
-		s.max_vgprs = 256;
 	mir_schedule(&u->m, &s);
 	dump_mir(u, "schedule");
 }
 
 static bool allocate_registers(struct unit *u)
 {
-	struct alloc_limits l = { .vgprs = u->o->max_vgprs, .sgprs = 104 };
+	struct alloc_limits l = { .vgprs = most_vgprs(u), .sgprs = 104 };
 
-	if (!l.vgprs)
-		l.vgprs = 256;
 	mir_coalesce(&u->m);
 	dump_mir(u, "coalesce");
 	if (!mir_allocate(&u->m, &l, u->e))
