@@ -318,21 +318,31 @@ static bool run_bench(struct qwen_bench *b, struct err *e)
 {
 	bool ok = self_check(b, e) && qwen_bench_begin(b, e) && bench_all(b, e);
 
-	return qwen_bench_end(b, ok, e) && cmd_table(&b->c->cmd, &b->t, e);
+	return qwen_bench_end(b, ok, e) && qwen_bench_show(b, e);
+}
+
+static void say_loaded(const struct qwen_cmd *c, uint64_t ns)
+{
+	struct buf text = { 0 };
+
+	unit_print(&text, (double)ns * 1e-9, "s");
+	cmd_remark(&c->cmd, "loaded in %s", text.data);
+	buf_fini(&text);
 }
 
 bool qwen_cmd_bench(struct cmd *r, struct err *e)
 {
 	struct qwen_cmd *c = (struct qwen_cmd *)r;
 	struct qwen_bench b = { .c = c };
+	const uint64_t from = time_mono_ns();
 	bool ok;
 
 	if (!qwen_session_open(&b.s, c, QWEN_WORDS_IF_THERE, e))
 		return false;
+	if (!c->one)
+		say_loaded(c, time_mono_ns() - from);
 	qwen_settling_wait(b.s.model.settling);
-	table_init(&b.t, "phase,#tokens,#batch,#tokens_per_s,#first_token_s,"
-			 "#percent_of_limit,#samples,limit,#depth,activations,"
-			 "#percent_lo,#percent_hi,#gain,#tau,#acceptance");
+	table_init(&b.t, BENCH_COLUMNS);
 	ok = sweeps_read(&b, e) && inputs_make(&b, e) &&
 	     (c->one ? one_sample(&b, e) : run_bench(&b, e));
 	table_fini(&b.t);

@@ -10,6 +10,9 @@
 
 #include "engine/cmd/cmd_bench.h"
 
+/* Of a sample, if need be of many rounds. */
+#define LEAST_SECONDS 0.05
+
 /* Tokens until a sequence is `depth` positions long, where noise cannot be. */
 static bool feed_depth(struct qwen_bench *b, uint32_t sequence, uint32_t depth,
 		       struct err *e)
@@ -178,6 +181,14 @@ static bool in_fresh_process(struct qwen_bench *b, const struct qwen_case *k,
 bool qwen_bench_sample(struct qwen_bench *b, const struct qwen_case *k,
 		       double *seconds, struct err *e)
 {
-	return b->c->fresh ? in_fresh_process(b, k, seconds, e) :
-			     qwen_bench_once(b, k, seconds, e);
+	double sum = 0, one;
+	unsigned n = 0;
+
+	if (b->c->fresh)
+		return in_fresh_process(b, k, seconds, e);
+	for (; sum < LEAST_SECONDS; n++, sum += one)
+		if (!qwen_bench_once(b, k, &one, e))
+			return false;
+	*seconds = sum / n;
+	return true;
 }

@@ -101,7 +101,7 @@ static bool measure_pair(struct gain *g, uint64_t i, struct err *e)
 
 /* A case with its speed and verdicts; b->said is what was said. */
 static bool store_speed(struct gain *g, const char *how, const double *speed,
-			double *median, int64_t *id, struct err *e)
+			struct res_interval *median, int64_t *id, struct err *e)
 {
 	struct qwen_bench *b = g->b;
 	char params[128], text[96];
@@ -152,7 +152,7 @@ static bool store_gain(struct gain *g, struct err *e)
 	struct qwen_bench *b = g->b;
 	const struct qwen_speculated *s = &g->sum;
 	const char *how = qwen_guess_name(b->c);
-	double speed, one, ratio;
+	struct res_interval speed, one, ratio;
 	int64_t id;
 
 	/* What is judged is what was said, without the prompt. */
@@ -166,17 +166,18 @@ static bool store_gain(struct gain *g, struct err *e)
 	    !store_ratios(g, id, e))
 		return false;
 	table_row(&b->t);
-	table_cell(&b->t, 0, "%s", how);
-	table_cell(&b->t, 1, "%u", g->tokens);
-	table_cell(&b->t, 2, "1");
-	table_cell(&b->t, 3, "%.3f", speed);
-	table_cell(&b->t, 6, "%llu", (unsigned long long)b->finished);
-	table_cell(&b->t, 12, "%.3f", ratio);
+	table_cell(&b->t, BENCH_PHASE, "%s", how);
+	table_cell(&b->t, BENCH_TOKENS, "%u", g->tokens);
+	table_cell(&b->t, BENCH_BATCH, "1");
+	qwen_bench_speed_cells(&b->t, speed);
+	table_cell(&b->t, BENCH_SAMPLES, "%llu",
+		   (unsigned long long)b->finished);
+	table_cell(&b->t, BENCH_GAIN, "%.3f", ratio.value);
 	if (s->tried)
-		table_cell(&b->t, 13, "%.3f",
+		table_cell(&b->t, BENCH_TAU, "%.3f",
 			   1 + (double)s->right / (double)s->tried);
 	if (s->proposed)
-		table_cell(&b->t, 14, "%.3f",
+		table_cell(&b->t, BENCH_ACCEPTANCE, "%.3f",
 			   (double)s->right / (double)s->proposed);
 	return true;
 }

@@ -63,8 +63,9 @@ static enum res_origin result_origin(const struct qwen_bench *b)
 }
 
 bool qwen_bench_samples(struct qwen_bench *b, int64_t case_id,
-			  const char *metric, const char *unit, const double *v,
-			  enum res_better better, double *median, struct err *e)
+			const char *metric, const char *unit, const double *v,
+			enum res_better better, struct res_interval *median,
+			struct err *e)
 {
 	const size_t n = b->finished;
 	struct res_interval m = res_median(v, n);
@@ -75,7 +76,7 @@ bool qwen_bench_samples(struct qwen_bench *b, int64_t case_id,
 				.better = better, .origin = result_origin(b),
 				.samples = v, .n_samples = n };
 
-	*median = m.value;
+	*median = m;
 	return res_result_add(b->db, &r, NULL, e);
 }
 
@@ -177,29 +178,45 @@ static void limit_name(const struct qwen_bench *b, const char *phase,
 			 qwen_roofline_unit(b->s.model.layer[0].q.type));
 }
 
+/* Four digits, and all of those before the point. */
+static void rate_cell(struct table *t, int col, double v)
+{
+	if (!isnan(v))
+		table_cell(t, col, v < 1000 ? "%.4g" : "%.0f", v);
+}
+
+void qwen_bench_speed_cells(struct table *t, struct res_interval speed)
+{
+	rate_cell(t, BENCH_SPEED, speed.value);
+	rate_cell(t, BENCH_SPEED_LO, speed.lo);
+	rate_cell(t, BENCH_SPEED_HI, speed.hi);
+}
+
 /* One line: speed, and what share of its limit that is. */
 static void add_row(struct qwen_bench *b, const struct qwen_case *k,
-		    double speed, double first, struct res_interval share)
+		    struct res_interval speed, double first,
+		    struct res_interval share)
 {
 	char limit[80];
 
 	limit_name(b, k->phase, limit);
 	table_row(&b->t);
-	table_cell(&b->t, 0, "%s", k->phase);
-	table_cell(&b->t, 1, "%u", k->tokens);
-	table_cell(&b->t, 2, "%u", k->width);
-	table_cell(&b->t, 3, "%.3f", speed);
+	table_cell(&b->t, BENCH_PHASE, "%s", k->phase);
+	table_cell(&b->t, BENCH_TOKENS, "%u", k->tokens);
+	table_cell(&b->t, BENCH_BATCH, "%u", k->width);
+	qwen_bench_speed_cells(&b->t, speed);
 	if (!isnan(share.lo)) {
-		table_cell(&b->t, 10, "%.1f", 100 * share.lo);
-		table_cell(&b->t, 11, "%.1f", 100 * share.hi);
+		table_cell(&b->t, BENCH_PERCENT_LO, "%.1f", 100 * share.lo);
+		table_cell(&b->t, BENCH_PERCENT_HI, "%.1f", 100 * share.hi);
 	}
 	if (!isnan(first))
-		table_cell(&b->t, 4, "%.4f", first);
-	table_cell(&b->t, 5, "%.1f", 100 * share.value);
-	table_cell(&b->t, 6, "%llu", (unsigned long long)b->finished);
-	table_cell(&b->t, 7, "%s", limit);
-	table_cell(&b->t, 8, "%u", k->depth);
-	table_cell(&b->t, 9, "%s",
+		table_cell(&b->t, BENCH_FIRST, "%.3g", first);
+	table_cell(&b->t, BENCH_PERCENT, "%.1f", 100 * share.value);
+	table_cell(&b->t, BENCH_SAMPLES, "%llu",
+		   (unsigned long long)b->finished);
+	table_cell(&b->t, BENCH_LIMIT, "%s", limit);
+	table_cell(&b->t, BENCH_DEPTH, "%u", k->depth);
+	table_cell(&b->t, BENCH_ACTIVATIONS, "%s",
 		   qwen_cmd_activations(&b->s.model,
 					strcmp(k->phase, "prefill") == 0));
 }
@@ -221,10 +238,11 @@ static bool case_of(struct qwen_bench *b, const struct qwen_case *k,
  */
 static bool store_speed(struct qwen_bench *b, const struct qwen_case *k,
 			int64_t id, const char *metric, const char *unit,
-			double work, double *rate, struct res_interval *share,
-			struct err *e)
+			double work, struct res_interval *rate,
+			struct res_interval *share, struct err *e)
 {
-	double *v = xcalloc(b->finished + 1, sizeof(*v)), limit;
+	double *v = xcalloc(b->finished + 1, sizeof(*v));
+	struct res_interval limit;
 	bool ok;
 
 	for (size_t i = 0; i < b->finished; i++)
@@ -247,8 +265,7 @@ static bool store_prefill(struct qwen_bench *b, const struct qwen_case *k,
 	double work = (qwen_config_flop(m, k->depth + k->tokens) -
 		       qwen_config_flop(m, k->depth) +
 		       qwen_config_flop(m, 0)) / k->tokens;
-	struct res_interval share;
-	double rate, first;
+	struct res_interval share, rate, first;
 
 	if (!store_speed(b, k, id, "product_limit", "FLOP/s", work, &rate, &share,
 			 e) ||
@@ -256,7 +273,7 @@ static bool store_prefill(struct qwen_bench *b, const struct qwen_case *k,
 			   &first, e) ||
 	    !store_correctness(b, id, e))
 		return false;
-	add_row(b, k, rate, first, share);
+	add_row(b, k, rate, first.value, share);
 	return true;
 }
 
@@ -290,16 +307,15 @@ static bool store_decode(struct qwen_bench *b, const struct qwen_case *k,
 {
 	double weights = (double)b->s.model.token_bytes;
 	double cache = cache_bytes(b, k), work = (weights + cache) / k->width;
-	struct res_interval share;
-	double rate;
+	struct res_interval share, rate;
 
 	if (!store_speed(b, k, id, "read_limit", "B/s", work, &rate, &share,
 			 e) ||
 	    !store_exact(b, id, "weights_per_pass", "B", weights, RES_LOWER,
 			 e) ||
 	    !store_exact(b, id, "cache_per_pass", "B", cache, RES_LOWER, e) ||
-	    !qwen_bench_derived(b, id, "read_rate", "B/s", rate * work, RES_HIGHER,
-			   e) ||
+	    !qwen_bench_derived(b, id, "read_rate", "B/s", rate.value * work,
+				RES_HIGHER, e) ||
 	    !device_counts(b, id, e) || !store_correctness(b, id, e) ||
 	    !qwen_bench_coherence(b, id, k->depth, e))
 		return false;

@@ -106,7 +106,17 @@ static bool store_kernel(struct forecast *f, const struct gpu_question *q,
 /* ---- passes ---- */
 
 /* Columns of a whole pass; the table has them in this order. */
-enum { RATE = 6, DRAM, LIMIT, CHOSEN, RATE_LO, RATE_HI, NEAR, NEAR_OF };
+enum {
+	RATE = 6,
+	DRAM,
+	LIMIT,
+	CHOSEN,
+	RATE_LO,
+	RATE_HI,
+	NEAR,
+	NEAR_OF,
+	PRODUCT
+};
 
 /* A pass's tokens per second, their range, and what others published. */
 static bool add_rate(struct forecast *f, const struct gpu_question *q,
@@ -136,6 +146,43 @@ static bool add_rate(struct forecast *f, const struct gpu_question *q,
 				   f->c->shape, &us, near, e);
 }
 
+/* Which product of a layer, or of the whole, has weights of this size? */
+static const char *product_name(const struct qwen_config *m,
+				const struct gpu_share *s)
+{
+	const uint32_t heads = m->heads * m->head_dim;
+	const uint32_t both = heads + 2 * m->kv_heads * m->head_dim;
+	const struct {
+		const char *name;
+		uint32_t outputs, inputs;
+	} products[] = {
+		{ "qkv", both, m->hidden },
+		{ "o", m->hidden, heads },
+		{ "gate+up", m->ffn, m->hidden },
+		{ "gate+up", 2 * m->ffn, m->hidden },
+		{ "down", m->hidden, m->ffn },
+		{ "vocabulary", m->vocab, m->hidden },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(products) && s->inputs; i++)
+		if (s->outputs == products[i].outputs &&
+		    s->inputs == products[i].inputs)
+			return products[i].name;
+	return NULL;
+}
+
+/* People see it behind the kernel, programs in a column of its own. */
+static void add_product(struct forecast *f, const struct gpu_share *s)
+{
+	const enum table_format as = f->c->cmd.format;
+	const char *name = product_name(&f->config, s);
+
+	if (name && as != TABLE_TEXT && as != TABLE_MARKDOWN)
+		table_cell(&f->table, PRODUCT, "%s", name);
+	else if (name)
+		table_cell(&f->table, 1, "%s (%s)", s->kernel, name);
+}
+
 /* One pass; rows of its kernels, then of the whole. */
 static bool forecast_pass(struct forecast *f, const char *name,
 		 const struct gpu_question *q, struct err *e)
@@ -155,7 +202,9 @@ static bool forecast_pass(struct forecast *f, const char *name,
 		table_cell(&f->table, 5, "%.1f",
 			   100 * s->launches * s->each_s / all);
 		table_cell(&f->table, LIMIT, "%s", s->limit);
-		table_cell(&f->table, CHOSEN, "%s", s->chosen);
+		if (*s->chosen)
+			table_cell(&f->table, CHOSEN, "%s", s->chosen);
+		add_product(f, s);
 		ok = ok && (!f->rows.db || store_kernel(f, q, s, i, e));
 	}
 	add_row(f, name, "(launches)", x.packets, x.launches_s / x.packets,
@@ -233,14 +282,70 @@ static bool forecast_prefills(struct forecast *f, struct err *e)
 	return ok;
 }
 
+/* ---- for people: a heading and a table for each pass ---- */
+
+/* "decode 1 behind 63: 26768 tokens/s (16038 to 30246), ..." */
+static void print_heading(const struct forecast *f, const char *const *all)
+{
+	struct buf text = { 0 };
+
+	buf_printf(&text, "%s: %s tokens/s (%s to %s), %s ms", all[0],
+		   all[RATE], all[RATE_LO], all[RATE_HI], all[4]);
+	if (all[DRAM])
+		buf_printf(&text, ", %s %% of what memory gives", all[DRAM]);
+	if (all[NEAR])
+		buf_printf(&text, "; published: %s (%s)", all[NEAR],
+			   all[NEAR_OF]);
+	fold_printf(f->c->cmd.out, 2, "%s\n", text.data);
+	buf_fini(&text);
+}
+
+/* Rows from `from` to the one of the whole pass, which `to` is. */
+static bool print_pass(const struct forecast *f, int from, int to,
+		       struct err *e)
+{
+	static const int shown[] = { 1, 2, 3, 4, 5, LIMIT, CHOSEN };
+	struct table t;
+
+	print_heading(f, f->table.row[to]);
+	table_init(&t, "kernel,#launches,#\xc2\xb5s each,#ms,#%,limit,chosen");
+	for (int r = from; r < to; r++) {
+		table_row(&t);
+		for (int i = 0; i < (int)ARRAY_SIZE(shown); i++)
+			if (f->table.row[r][shown[i]])
+				table_cell(&t, i, "%s",
+					   f->table.row[r][shown[i]]);
+	}
+	bool ok = table_print(&t, f->c->cmd.format, f->c->cmd.out, e);
+	table_fini(&t);
+	return ok;
+}
+
+static bool print_passes(const struct forecast *f, struct err *e)
+{
+	const struct table *t = &f->table;
+	bool ok = true;
+
+	if (f->c->cmd.format != TABLE_TEXT &&
+	    f->c->cmd.format != TABLE_MARKDOWN)
+		return cmd_table(&f->c->cmd, t, e);
+	for (int r = 0, from = 0; ok && r < t->n_rows; r++)
+		if (!strcmp(t->row[r][1], "(all)")) {
+			if (from)
+				fputc('\n', f->c->cmd.out);
+			ok = print_pass(f, from, r, e);
+			from = r + 1;
+		}
+	return ok;
+}
+
 static bool forecast_all(struct forecast *f, struct err *e)
 {
 	const struct qwen_cmd *c = f->c;
 	bool ok = (!c->db || begin_rows(f, e)) && forecast_decodes(f, e) &&
 		  forecast_prefills(f, e);
 
-	return res_record_end(&f->rows, ok, e) &&
-	       cmd_table(&c->cmd, &f->table, e);
+	return res_record_end(&f->rows, ok, e) && print_passes(f, e);
 }
 
 bool qwen_cmd_forecast(struct cmd *r, struct err *e)
@@ -250,9 +355,10 @@ bool qwen_cmd_forecast(struct cmd *r, struct err *e)
 	char text[128];
 	bool ok;
 
-	table_init(&f.table, "pass,kernel,#launches,#us_each,#ms,#share_percent,"
-			     "#tokens_per_s,#dram_percent,limit,chosen,#from,"
-			     "#to,#published,published_by");
+	table_init(&f.table,
+		   "pass,kernel,#launches,#us_each,#ms,#share_percent,"
+		   "#tokens_per_s,#dram_percent,limit,chosen,#from,"
+		   "#to,#published,published_by,product");
 	ok = config_read(&f, e) && costs_read(&f, e) &&
 	     (c->train ? qwen_forecast_step(c, &f.config, &f.costs, e) :
 			 forecast_all(&f, e));

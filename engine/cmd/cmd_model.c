@@ -24,6 +24,24 @@ static void add_fact(struct table *t, const char *what, const char *fmt, ...)
 	table_cell(t, 1, "%s", text);
 }
 
+struct size_text {
+	char text[32];
+};
+
+/* Bytes as a reader counts them; programs get them all. */
+static struct size_text size_of(const struct qwen_cmd *c, uint64_t bytes)
+{
+	const bool all = c->cmd.format == TABLE_JSON ||
+			 c->cmd.format == TABLE_CSV;
+	const char *scaled = "bytes";
+	const double by = all ? 1 : unit_scale((double)bytes, "B", &scaled);
+	struct size_text out;
+
+	snprintf(out.text, sizeof(out.text), "%.*g %s", all ? 17 : 4,
+		 (double)bytes * by, scaled);
+	return out;
+}
+
 static void add_cache(const struct qwen_cmd *c, const struct qwen_config *m,
 		      struct qwen_kinds kinds, struct table *t)
 {
@@ -32,12 +50,13 @@ static void add_cache(const struct qwen_cmd *c, const struct qwen_config *m,
 							   m->max_positions;
 	char text[QWEN_KINDS_TEXT];
 
-	add_fact(t, "cache", "%s: %llu bytes a token, %llu for %llu",
-		 qwen_kinds_print(kinds, text), (unsigned long long)one,
-		 (unsigned long long)(one * n), (unsigned long long)n);
+	add_fact(t, "cache", "%s: %s a token, %s for %llu",
+		 qwen_kinds_print(kinds, text), size_of(c, one).text,
+		 size_of(c, one * n).text, (unsigned long long)n);
 }
 
-static void add_facts(const struct qwen_session *s, struct table *t)
+static void add_facts(const struct qwen_cmd *r, const struct qwen_session *s,
+		      struct table *t)
 {
 	const struct qwen_model *m = &s->model;
 	const struct qwen_config *c = &m->config;
@@ -58,10 +77,9 @@ static void add_facts(const struct qwen_session *s, struct table *t)
 	add_fact(t, "parameters", "%llu",
 	     (unsigned long long)qwen_config_params(c));
 	add_fact(t, "weights", "%s", qwen_weights_name(m->layer[0].q.type));
-	add_fact(t, "files", "%zu, %llu bytes of tensors", m->tensors.n_maps,
-	     (unsigned long long)m->tensors.total_bytes);
-	add_fact(t, "read per token", "%llu bytes",
-	     (unsigned long long)m->token_bytes);
+	add_fact(t, "files", "%zu, %s of tensors", m->tensors.n_maps,
+		 size_of(r, m->tensors.total_bytes).text);
+	add_fact(t, "read per token", "%s", size_of(r, m->token_bytes).text);
 	add_fact(t, "tokenizer", "%s", s->tok ? "there" : "none");
 	add_fact(t, "kernels", "%s, %u threads", m->kernels->name,
 	     threads_count(s->threads));
@@ -79,7 +97,7 @@ bool qwen_cmd_info(struct cmd *r, struct err *e)
 	    !qwen_session_open(&s, c, QWEN_WORDS_IF_THERE, e))
 		return false;
 	table_init(&t, "fact,value");
-	add_facts(&s, &t);
+	add_facts(c, &s, &t);
 	add_cache(c, &s.model.config, kinds, &t);
 	bool ok = cmd_table(&c->cmd, &t, e);
 	table_fini(&t);

@@ -444,6 +444,14 @@ bool qwen_config_load(struct qwen_config *c, const char *dir, struct err *e)
 	struct buf config = { 0 }, generation = { 0 }, path = { 0 };
 	bool has = false, ok = false;
 
+	if (access(dir, F_OK) != 0)
+		return err_set(e, ERR_INPUT,
+			       "%s: no such folder or file; "
+			       "wanted a model: a GGUF file, or a folder with "
+			       "config.json and safetensors (git clone "
+			       "https://huggingface.co/Qwen/Qwen3-0.6B); "
+			       "t0-qwen3 make writes a random one",
+			       dir);
 	if (qwen_is_gguf(dir))
 		return qwen_gguf_config_load(c, dir, e);
 	buf_printf(&path, "%s/config.json", dir);

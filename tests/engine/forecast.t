@@ -27,6 +27,11 @@ test_that() {
 forecast bf16 --shape 0.6b --context 256 --prefill 512
 # By hand from the shape: 28 layers of five packets, embedding, logits, argmax.
 is "$(field bf16 decode '(all)' 3)" 143 'packets of a token'
+# Which product a kernel is: of 1024 wide, 16 heads of 128, 3072 in between.
+is "$(tr -d '\r' <bf16 | awk -F, '$1 ~ /^decode/ && $2 == "stream_add" {
+	print $NF }' | sort | tr '\n' ' ')" 'down o ' 'two products by one kernel'
+is "$(tr -d '\r' <bf16 | awk -F, '$1 ~ /^prompt/ && /_w[0-9]/ { print $NF }' |
+	sort | tr '\n' ' ')" 'down gate+up o qkv ' 'and each of a layer of a prompt'
 is "$(field bf16 decode stream_swiglu 3)" 28 'one for each layer'
 decode=$(field bf16 decode '(all)' 7)
 prompt=$(field bf16 prompt '(all)' 7)

@@ -85,8 +85,9 @@ has "$tmp/out" ',int8' 'says which bytes'
 # A head of 32 keys: their bits, and of integers a scale of 16 bits.
 while read -r cache bytes; do
 	exits 0 "info --cache $cache" "$q" info -m "$m" --cache "$cache" \
-		--context 100
-	has "$tmp/out" "$cache: $bytes bytes a token, $((bytes * 100)) for 100" \
+		--context 100 --csv
+	has "$tmp/out" \
+		"$cache: $bytes bytes a token, $((bytes * 100)) bytes for 100" \
 		'says what it needs'
 	exits 0 "eval with a cache of $cache" "$q" eval -q -m "$m" --ids 1,2,3 \
 		--cache "$cache" --csv
@@ -110,12 +111,30 @@ has "$tmp/err" 'of keys and values alike' 'says what it has'
 exits 0 'bench' "$q" bench -q -m "$m" --db "$tmp/q.db" --prefill 16 \
 	--decode 4 --batch 1,2 --samples 6
 exits 0 'its run' "$T0_BUILD/t0-results" show last --db "$tmp/q.db"
-has "$tmp/out" '"phase":"prefill","tokens":16' 'has prefill'
-has "$tmp/out" '"phase":"decode","tokens":4,"batch":2' 'and decode of two'
+has "$tmp/out" 'phase=prefill tokens=16' 'has prefill'
+has "$tmp/out" 'phase=decode tokens=4 batch=2' 'and decode of two'
 has "$tmp/out" 'token/s' 'in tokens per second'
 has "$tmp/out" 'read_limit' 'beside what memory gives'
 has "$tmp/out" 'product_limit' 'and what multiply-adds do'
 has "$tmp/out" 'peak_memory' 'and the peak of memory'
+# People get a line for each test, and programs all of it.
+exits 0 'bench for people' "$q" bench -m "$m" --db "$tmp/show.db" --prefill 16 \
+	--decode 4 --batch 1,2 --depth 0,8 --samples 6
+has "$tmp/err" 'loaded in ' 'loading is apart'
+for test in 'prefill 16 ' 'prefill 16 @8 ' 'decode 4 ' 'decode 4 x2 @8 '; do
+	ok "$test is a line" grep -q "^$test .*280.9 KiB  *143808  *bf16  *cpu" \
+		"$tmp/out"
+done
+is "$(head -n 1 "$tmp/out" | tr -s ' ' | cut -d' ' -f1-4)" 'test tok/s from to' \
+	'with its interval'
+exits 0 'bench for programs' "$q" bench -q -m "$m" --db "$tmp/show.db" --csv \
+	--prefill 16 --decode 4 --samples 6
+has "$tmp/out" ',tokens_per_s_lo,tokens_per_s_hi' 'with the interval, too'
+# No sample is shorter than 50 ms, however short what it measures is: six of two.
+from=$(date +%s%N)
+exits 0 'of short texts' "$q" bench -q -m "$m" --db "$tmp/short.db" --prefill 1 \
+	--decode 1 --samples 6
+ok 'samples take their time' [ $((($(date +%s%N) - from) / 1000000)) -ge 600 ]
 # Keys and values of a position: 2 layers, 2 x 2 heads of 32.
 exits 0 'bench behind a filled cache' "$q" bench -q -m "$m" \
 	--db "$tmp/deep.db" --prefill 16 --decode 5 --depth 0,300 --samples 1

@@ -182,6 +182,21 @@ static double speed_of(const struct qwen_school *s, double *share)
 	return tokens / seconds;
 }
 
+/* Fields have two blanks between: as many as are less than `width` columns. */
+static void keep_fields(struct buf *text, size_t width)
+{
+	while (text->len >= width) {
+		size_t at = text->len;
+
+		while (at > 1 && memcmp(text->data + at - 2, "  ", 2) != 0)
+			at--;
+		if (at <= 1)
+			return;
+		text->len = at - 2;
+		text->data[text->len] = '\0';
+	}
+}
+
 static void say_step(const struct qwen_school *s, double loss, bool line)
 {
 	double share, speed = speed_of(s, &share);
@@ -204,14 +219,23 @@ static void say_step(const struct qwen_school *s, double loss, bool line)
 	if (s->fma > 0)
 		snprintf(limit, sizeof(limit), "%.0f %% of the FMA limit  ",
 			 100 * share);
-	fprintf(stderr,
-		"%sstep %llu of %llu  loss %.4f  %.0f tok/s  %s"
-		"gradients %.3g  rate %.3g%s  %.0f s left%s",
-		isatty(STDERR_FILENO) ? "\r" : "",
-		(unsigned long long)s->place.step,
-		(unsigned long long)s->rule.steps, loss, speed, limit, s->norm,
-		train_rate(&s->rule, s->place.step - 1), scale, seconds,
-		line ? "\n" : "   ");
+	struct buf text = { 0 };
+	const size_t width = terminal_width(stderr);
+
+	buf_printf(&text,
+		   "step %llu of %llu  loss %.4f  %.0f s left  %.0f tok/s  %s"
+		   "gradients %.3g  rate %.3g%s",
+		   (unsigned long long)s->place.step,
+		   (unsigned long long)s->rule.steps, loss, seconds, speed,
+		   limit, s->norm, train_rate(&s->rule, s->place.step - 1),
+		   scale);
+	/* What is drawn again has one line of the terminal: the last ones go.
+	 */
+	if (width)
+		keep_fields(&text, width);
+	fprintf(stderr, "%s%s%s%s", width ? "\r" : "", text.data,
+		width ? "\033[K" : "", line ? "\n" : "");
+	buf_fini(&text);
 }
 
 /* ---- on the way ---- */

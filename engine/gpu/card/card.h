@@ -217,6 +217,8 @@ void gpu_record_fini(struct gpu_record *r);
 /* Launches of the same kernel with the same sizes. */
 struct gpu_share {
 	char kernel[TUNE_TEXT];
+	/* Of a product with weights: their rows, and how long one is; or 0. */
+	uint32_t outputs, inputs;
 	uint32_t launches;
 	double each_s; /* on the GPU */
 	/* Of each: operations, and bytes between L2 and what is beyond it. */

@@ -90,6 +90,28 @@ static void count_work(const struct gpu_launch *x, const struct sim_forecast *f,
 	to->far_bytes = r->exchanged_bytes * waves / r->n_waves;
 }
 
+/* An argument of 4 bytes, by its name; 0: it has none. */
+static uint32_t named_argument(const struct gpu_launch *x, const char *name)
+{
+	const struct kfd_kernel *k = x->code->kernel;
+	uint32_t v = 0;
+
+	for (uint32_t i = 0; i < k->n_args; i++)
+		if (!strcmp(k->arg[i].name, name) && k->arg[i].size == 4)
+			memcpy(&v, x->args + k->arg[i].offset, sizeof(v));
+	return v;
+}
+
+/* Products of tiles call them n and k, those of streams rows and n. */
+static void find_sizes(const struct gpu_launch *x, struct gpu_share *to)
+{
+	const uint32_t rows = named_argument(x, "rows");
+	const uint32_t n = named_argument(x, "n");
+
+	to->outputs = rows ? rows : n;
+	to->inputs = rows ? n : named_argument(x, "k");
+}
+
 static bool simulate_launch(const struct gpu_launch *x,
 			    const struct gpu_record *r,
 			    const struct cost_model *m,
@@ -131,6 +153,7 @@ static bool simulate_launch(const struct gpu_launch *x,
 		snprintf(to->kernel, sizeof(to->kernel), "%s", x->code->label);
 		snprintf(to->chosen, sizeof(to->chosen), "%s", x->code->chosen);
 		snprintf(to->limit, sizeof(to->limit), "%s", f.limit);
+		find_sizes(x, to);
 		to->launches = x->times;
 		to->each_s = f.time_s;
 		count_work(x, &f, to);
