@@ -57,6 +57,9 @@ static inline int show_digits(const struct show *s)
 /* The table's one row stood on its side, without what nobody knows. */
 bool show_facts(struct show *s, const struct table *row, struct err *e);
 
+/* cmd_table(), for people with parameters as KEY=VALUE. */
+bool show_table(struct show *s, struct table *t, struct err *e);
+
 /* Runs a SELECT without parameters and prints it. */
 bool show_query(struct show *s, const char *columns, const char *sql,
 		struct err *e);

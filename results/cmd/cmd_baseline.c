@@ -413,13 +413,16 @@ static bool show_chain(struct show *s, const char *name, struct err *e)
 	if (!find_baseline(s, name, &id, e))
 		return false;
 	table_init(&t, list_columns);
-	bool ok = res_query(s->db, &t, show_digits(s), e,
-		"WITH RECURSIVE chain(uuid, depth) AS (SELECT uuid, 0 FROM "
-		"baselines WHERE id = ? UNION SELECT b.replaces, depth + 1 "
-		"FROM baselines b JOIN chain ON b.uuid = chain.uuid WHERE "
-		"b.replaces IS NOT NULL AND depth < 1000) "
-		LIST_SQL "JOIN chain ON chain.uuid = v.uuid ORDER BY depth",
-		"i", id) && cmd_table(&s->cmd, &t, e);
+	bool ok =
+		res_query(
+			s->db, &t, show_digits(s), e,
+			"WITH RECURSIVE chain(uuid, depth) AS (SELECT uuid, 0 FROM "
+			"baselines WHERE id = ? UNION SELECT b.replaces, depth + 1 "
+			"FROM baselines b JOIN chain ON b.uuid = chain.uuid WHERE "
+			"b.replaces IS NOT NULL AND depth < 1000) " LIST_SQL
+			"JOIN chain ON chain.uuid = v.uuid ORDER BY depth",
+			"i", id) &&
+		show_table(s, &t, e);
 	table_fini(&t);
 	return ok;
 }

@@ -206,9 +206,10 @@ static void print_method(const struct comparison *c, const struct pair *same)
 			same->a.n, same->b.n);
 	if (!c->pairs.family)
 		return;
-	fprintf(out, "method: rank test of processes, in blocks of those that "
-		"ran in turns; %.3g shared by %zu rows (Bonferroni)\n",
-		c->s->o.alpha, c->pairs.family);
+	fold_printf(out, 2,
+		    "method: rank test of processes, in blocks of those that "
+		    "ran in turns; %.3g shared by %zu rows (Bonferroni)\n",
+		    c->s->o.alpha, c->pairs.family);
 	for (size_t i = 0; i < c->pairs.n; i++) {
 		const struct effect *f = &c->pairs.v[i].effect;
 		if (!pair_is_chancy(&c->pairs.v[i]) || !f->tested)
@@ -217,17 +218,23 @@ static void print_method(const struct comparison *c, const struct pair *same)
 		after |= !f->turns;
 	}
 	if (worst > 0)
-		fprintf(out, "detectable: changes of %.3g %% in the noisiest "
-			"row, 19 times of 20\n", 100 * worst);
+		fold_printf(out, 2,
+			    "detectable: changes of %.3g %% in the noisiest "
+			    "row, 19 times of 20\n",
+			    100 * worst);
 	if (after)
-		fputs("the sides ran one after the other: what drifted between "
-		      "them is in the ratios (t0-results bench runs them in "
-		      "turns)\n", out);
+		fold_printf(out, 2,
+			    "the sides ran one after the other: what drifted "
+			    "between them is in the ratios (t0-results bench "
+			    "runs them in turns)\n");
 	if (c->single)
-		fprintf(out, "%zu row%s compare%s one process: its luck is not "
+		fold_printf(
+			out, 2,
+			"%zu row%s compare%s one process: its luck is not "
 			"known, so nothing is proven; measure with several, "
-			"t0-results bench -- COMMAND\n", c->single,
-			c->single == 1 ? "" : "s", c->single == 1 ? "s" : "");
+			"t0-results bench -- COMMAND\n",
+			c->single, c->single == 1 ? "" : "s",
+			c->single == 1 ? "s" : "");
 	if (c->few)
 		fprintf(out, "%zu row%s too few processes to prove anything "
 			"among %zu rows: a side of %zu that takes turns can\n",

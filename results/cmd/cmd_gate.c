@@ -293,8 +293,10 @@ static void print_method(struct gating *g)
 		family += g->held[i].n && !g->held[i].v.effect.exact;
 	if (!family)
 		return;
-	fprintf(g->s->cmd.out, "method: rank test of processes; %.3g shared by "
-		"%zu rows (Bonferroni)\n", FAMILY_ALPHA, family);
+	fold_printf(g->s->cmd.out, 2,
+		    "method: rank test of processes; %.3g shared by "
+		    "%zu rows (Bonferroni)\n",
+		    FAMILY_ALPHA, family);
 	for (size_t i = 0; i < g->n; i++) {
 		if (!g->held[i].n || g->held[i].v.effect.exact)
 			continue;
@@ -344,7 +346,9 @@ static bool warn_of_algorithms(struct show *s, int64_t host, struct err *e)
 			   host))
 		return false;
 	if (n && !s->cmd.quiet)
-		fprintf(stderr, "t0-results: warning: %lld baselines name "
+		fold_printf(
+			stderr, 2,
+			"t0-results: warning: %lld baselines name "
 			"their machine by a hash of another algorithm than "
 			"today's; whether it is this one cannot be told, and "
 			"nothing is gated by them: measure and accept again\n",

@@ -36,7 +36,7 @@ bool res_cmd_history(struct cmd *c, struct err *e)
 			     "'gemm/*'", res_db_path(s->db), name,
 			     s->o.metric ? " with metric " : "",
 			     s->o.metric ? s->o.metric : "");
-	ok = ok && cmd_table(&s->cmd, &t, e);
+	ok = ok && show_table(s, &t, e);
 	table_fini(&t);
 	return ok;
 }
@@ -64,7 +64,7 @@ bool res_cmd_costs(struct cmd *c, struct err *e)
 		"origin, device_name, uid", "i", (int64_t)time_wall_ns());
 	if (ok && !t.n_rows)
 		cmd_remark(c, "%s holds no costs yet", res_db_path(s->db));
-	ok = ok && cmd_table(&s->cmd, &t, e);
+	ok = ok && show_table(s, &t, e);
 	table_fini(&t);
 	return ok;
 }
@@ -150,7 +150,7 @@ static bool run_query(struct show *s, sqlite3_stmt *st, struct err *e)
 	query_head(&t, st);
 	while (res_step(s->db, st, &ok, e))
 		query_row(&t, st, show_digits(s));
-	ok = ok && cmd_table(&s->cmd, &t, e);
+	ok = ok && show_table(s, &t, e);
 	table_fini(&t);
 	return ok;
 }

@@ -180,6 +180,10 @@ static bool list_notes(struct show *s, const char *text, struct err *e)
 		"git_commit || ' ' || status), lower(?2)) > 0 ORDER BY note",
 		"it", (int64_t)s->o.all, text) &&
 		cmd_table(&s->cmd, &t, e);
+
+	if (ok && !t.n_rows)
+		cmd_remark(&s->cmd, "%s holds no such notes; note add "
+			   "--hypothesis TEXT writes one", res_db_path(s->db));
 	table_fini(&t);
 	return ok;
 }

@@ -6,6 +6,37 @@
 #include <stdlib.h>
 #include <string.h>
 
+static bool is_for_people(const struct show *s)
+{
+	return s->cmd.format == TABLE_TEXT || s->cmd.format == TABLE_MARKDOWN;
+}
+
+/* "phase=decode tokens=16" of {"phase":"decode","tokens":16}. */
+static const char *readable_params(struct table *t, const char *json)
+{
+	const struct piece p = { .params = (char *)json,
+				 .name = "",
+				 .area = "" };
+	struct buf text = { 0 };
+
+	piece_title(&p, &text);
+	const char *out =
+		arena_strdup(&t->mem, text.data + strspn(text.data, "/ "));
+
+	buf_fini(&text);
+	return out;
+}
+
+bool show_table(struct show *s, struct table *t, struct err *e)
+{
+	for (int i = 0; is_for_people(s) && i < t->n_cols; i++)
+		for (int r = 0; r < t->n_rows && !strcmp(t->head[i], "params");
+		     r++)
+			if (t->row[r][i])
+				t->row[r][i] = readable_params(t, t->row[r][i]);
+	return cmd_table(&s->cmd, t, e);
+}
+
 bool show_query(struct show *s, const char *columns, const char *sql,
 		struct err *e)
 {
@@ -13,7 +44,7 @@ bool show_query(struct show *s, const char *columns, const char *sql,
 
 	table_init(&t, columns);
 	bool ok = res_query(s->db, &t, show_digits(s), e, sql, "") &&
-		  cmd_table(&s->cmd, &t, e);
+		  show_table(s, &t, e);
 	table_fini(&t);
 	return ok;
 }
@@ -140,6 +171,37 @@ static bool load_table(struct show *s, struct table *t, const char *columns,
 	return res_query(s->db, t, show_digits(s), e, sql, "i", run);
 }
 
+static void add_fact(struct table *t, const char *name, const char *value)
+{
+	table_row(t);
+	table_cell(t, 0, "%s", name);
+	table_cell(t, 1, "%s", value);
+}
+
+/* "vram  24 GiB" of "vram_bytes  25769803776", and JSON as KEY=VALUE. */
+static void add_readable(struct table *t, const char *name, const char *value)
+{
+	static const struct {
+		const char *suffix, *unit;
+	} units[] = { { "_bytes", "B" }, { "_s", "s" } };
+	const size_t len = strlen(name);
+
+	for (size_t i = 0; i < ARRAY_SIZE(units); i++) {
+		const size_t n = strlen(units[i].suffix);
+		struct buf text = { 0 };
+
+		if (len < n || strcmp(name + len - n, units[i].suffix))
+			continue;
+		unit_print(&text, atof(value), units[i].unit);
+		add_fact(t, name, text.data);
+		t->row[t->n_rows - 1][0] =
+			arena_printf(&t->mem, "%.*s", (int)(len - n), name);
+		buf_fini(&text);
+		return;
+	}
+	add_fact(t, name, *value == '{' ? readable_params(t, value) : value);
+}
+
 /* The one row stood on its side, without the facts that nobody knows. */
 bool show_facts(struct show *s, const struct table *row, struct err *e)
 {
@@ -150,9 +212,10 @@ bool show_facts(struct show *s, const struct table *row, struct err *e)
 		const char *v = row->row[0][c];
 		if (!v || !*v)
 			continue;
-		table_row(&t);
-		table_cell(&t, 0, "%s", row->head[c]);
-		table_cell(&t, 1, "%s", v);
+		if (is_for_people(s))
+			add_readable(&t, row->head[c], v);
+		else
+			add_fact(&t, row->head[c], v);
 	}
 	bool ok = table_print(&t, s->cmd.format, s->cmd.out, e);
 	table_fini(&t);
@@ -202,7 +265,7 @@ static bool print_section(struct show *s, const struct section *c,
 		ok = table_print(&t, TABLE_JSON, s->cmd.out, e);
 	} else if (ok && t.n_rows) {
 		fprintf(s->cmd.out, "\n");
-		ok = table_print(&t, s->cmd.format, s->cmd.out, e);
+		ok = show_table(s, &t, e);
 	}
 	table_fini(&t);
 	return ok;
