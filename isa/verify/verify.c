@@ -470,10 +470,6 @@ bool isa_verify(const struct verify_input *in, struct verify_report *r,
 	struct verifier v = { .in = in, .g = { .in = in }, .r = r };
 	int known;
 
-	if (in->target.gen == ISA_GFX12)
-		return err_set(e, ERR_UNSUPPORTED,
-			       "verify: only code of gfx10 and gfx11 can be "
-			       "verified");
 	if (in->size_bytes % 4 || in->size_bytes > UINT32_MAX / 2 ||
 	    in->entry < in->vaddr || in->entry % 4 ||
 	    in->entry - in->vaddr >= in->size_bytes)

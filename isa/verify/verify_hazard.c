@@ -101,7 +101,8 @@ static void vgpr_sources(const struct cfg_insn *x, struct regs *r)
 /* s_waitcnt_depctr: all bits of `field` are 0. */
 static bool waits_for_depctr(const struct cfg_insn *x, uint32_t field)
 {
-	return x->in.op == ISA_s_waitcnt_depctr &&
+	return (x->in.op == ISA_s_waitcnt_depctr ||
+		x->in.op == ISA_s_wait_alu) &&
 	       !(x->in.f[ISA_F_SIMM16] & field);
 }
 

@@ -353,7 +353,8 @@ static void check_scratch(struct verifier *v, const struct vstate *s, int insn)
 	const struct isa_inst *in = &v->g.insn[insn].in;
 	const struct isa_operand *a = operand_in_slot(in, ISA_SLOT_VADDR);
 	const struct isa_operand *b = operand_in_slot(in, ISA_SLOT_SADDR);
-	int64_t at = (int32_t)(in->f[ISA_F_OFFSET] << 19) >> 19;
+	const int unused = in->gen == ISA_GFX12 ? 8 : 19;
+	int64_t at = (int32_t)(in->f[ISA_F_OFFSET] << unused) >> unused;
 	uint32_t k, x;
 
 	if (in->fmt != ISA_FMT_SCRATCH || v->in->scratch_bytes < 0)

@@ -367,6 +367,7 @@ static bool step_special(struct step *p)
 		put_fresh(p, VF_VARY);
 		return true;
 	case ISA_v_mad_u64_u32:
+	case ISA_v_mad_co_u64_u32:
 		if (!has_modifiers(p)) {
 			step_wide_mad(p);
 			return true;

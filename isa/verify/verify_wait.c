@@ -33,6 +33,7 @@ struct event {
 	bool vm, vs, lds, smem, exp, lock;
 	enum vm_kind vm_kind; /* if vm */
 	int wait_vm, wait_lgkm, wait_exp, wait_vs; /* counts, 255 = none */
+	int wait_km; /* scalar loads and messages: lgkm, or their own */
 };
 
 enum { NO_WAIT = 255 };
@@ -43,6 +44,37 @@ static bool returns_data(const struct isa_inst *in)
 		if (in->opnd[i].role & ISA_DST && in->opnd[i].dwords)
 			return true;
 	return false;
+}
+
+/* gfx12: a counter each, or two in one instruction. */
+static void event_wait_split(const struct isa_inst *in, struct event *e)
+{
+	const int n = (int)(in->f[ISA_F_SIMM16] & 63);
+	const int high = (int)(in->f[ISA_F_SIMM16] >> 8 & 63);
+
+	switch (in->op) {
+	case ISA_s_wait_loadcnt:
+		e->wait_vm = n;
+		return;
+	case ISA_s_wait_storecnt:
+		e->wait_vs = n;
+		return;
+	case ISA_s_wait_dscnt:
+		e->wait_lgkm = n;
+		return;
+	case ISA_s_wait_kmcnt:
+		e->wait_km = n & 31;
+		return;
+	case ISA_s_wait_expcnt:
+		e->wait_exp = n & 7;
+		return;
+	case ISA_s_wait_loadcnt_dscnt:
+		e->wait_vm = high, e->wait_lgkm = n;
+		return;
+	case ISA_s_wait_storecnt_dscnt:
+		e->wait_vs = high, e->wait_lgkm = n;
+		return;
+	}
 }
 
 static void event_wait(const struct isa_inst *in, struct event *e)
@@ -103,6 +135,7 @@ static void event_of(const struct cfg_insn *x, struct event *e)
 
 	memset(e, 0, sizeof(*e));
 	e->wait_vm = e->wait_lgkm = e->wait_exp = e->wait_vs = NO_WAIT;
+	e->wait_km = NO_WAIT;
 	if (x->vmem) {
 		e->vm = data || load;
 		e->vm_kind = vm_kind(&x->in);
@@ -129,6 +162,8 @@ static void event_of(const struct cfg_insn *x, struct event *e)
 	case ISA_FMT_SOPP:
 	case ISA_FMT_SOPK:
 		event_wait(&x->in, e);
+		e->wait_km = e->wait_lgkm; /* of one counter until gfx12 */
+		event_wait_split(&x->in, e);
 	}
 }
 
@@ -182,8 +217,9 @@ static void apply_waits(struct vage *a, const struct event *e)
 	if (e->wait_lgkm != NO_WAIT) {
 		retire_to_count(a->lds, N_HALVES, e->wait_lgkm);
 		retire_to_count(&a->lds_store, 1, e->wait_lgkm);
-		retire_to_count(a->smem, 128, e->wait_lgkm);
 	}
+	if (e->wait_km != NO_WAIT)
+		retire_to_count(a->smem, 128, e->wait_km);
 	if (e->wait_exp != NO_WAIT) {
 		retire_to_count(a->exp, N_HALVES, e->wait_exp);
 		retire_to_count(a->lock, N_HALVES, e->wait_exp);
@@ -198,7 +234,8 @@ static void apply_waits(struct vage *a, const struct event *e)
 
 static bool is_cache_invalidate(const struct isa_inst *in)
 {
-	return in->op == ISA_buffer_gl0_inv || in->op == ISA_buffer_gl1_inv;
+	return in->op == ISA_buffer_gl0_inv || in->op == ISA_buffer_gl1_inv ||
+	       in->op == ISA_global_inv;
 }
 
 /*
@@ -306,9 +343,10 @@ static int track_age(const struct cfg_insn *x, enum kind kind, int part,
 	int wait;
 
 	event_of(x, &e);
-	wait = kind < K_LDS		       ? e.wait_vm :
-	       kind == K_LDS || kind == K_SMEM ? e.wait_lgkm :
-						 e.wait_exp;
+	wait = kind < K_LDS   ? e.wait_vm :
+	       kind == K_LDS  ? e.wait_lgkm :
+	       kind == K_SMEM ? e.wait_km :
+				e.wait_exp;
 	if (wait != NO_WAIT && age >= wait)
 		return -1;
 	if (uses_part(x, kind, kind == K_LOCK ? ISA_DST : ISA_SRC | ISA_DST,
@@ -458,6 +496,19 @@ static const struct {
 	[K_LOCK] = { VERIFY_WAIT_EXP, "expcnt", "is still being exported" },
 };
 
+/* As the chip's manual calls it. */
+static const char *counter_name(const struct verifier *v, enum kind kind)
+{
+	if (!isa_gen_info(v->in->target.gen)->split_counters)
+		return kinds[kind].counter;
+	return kind == K_VM + VM_SAMPLER ? "samplecnt" :
+	       kind == K_VM + VM_BVH	 ? "bvhcnt" :
+	       kind < K_LDS		 ? "loadcnt" :
+	       kind == K_LDS		 ? "dscnt" :
+	       kind == K_SMEM		 ? "kmcnt" :
+					   "expcnt";
+}
+
 static void report_pending(struct verifier *v, int insn, enum kind kind,
 			   int part, bool read)
 {
@@ -476,7 +527,7 @@ static void report_pending(struct verifier *v, int insn, enum kind kind,
 	ver_report_path(v, kinds[kind].rule, insn, path, n,
 			"%s %s%s when it is %s; wanted %s(%d) before", name,
 			kinds[kind].doing, at, read ? "read" : "overwritten",
-			kinds[kind].counter, age);
+			counter_name(v, kind), age);
 	free(s.seen);
 	free(s.node);
 }

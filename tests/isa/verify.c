@@ -267,7 +267,7 @@ static void refusals(void)
 	ok(!isa_verify(&in, &r, &e) && e.code == ERR_INPUT,
 	   "an entry outside the code is refused");
 	in.entry = 0;
-	in.target.gen = ISA_GFX12;
+	in.target.gen = ISA_GFX10_3;
 	ok(!isa_verify(&in, &r, &e) && e.code == ERR_UNSUPPORTED,
 	   "another generation is refused");
 	verify_report_fini(&r);
