@@ -39,8 +39,7 @@ static const uint32_t copy1_code[] = {
 	0xdc620000, 0x00060201, /* global_store_b8 v1, v2, s[6:7] */
 	0xbfb00000,		/* s_endpgm */
 };
-/* The same two of gfx10, where work-items have no number but their own in v0.
- */
+/* The same two of gfx10, where work-items have no number but their own in v0. */
 static const uint32_t copy16_gfx10[] = {
 	0xf4080100, 0xfa000000, /* s_load_dwordx4 s[4:7], s[0:1], 0x0 */
 	0xd7460001, 0x04011002, /* v_lshl_add_u32 v1, s2, 8, v0 */
@@ -60,22 +59,57 @@ static const uint32_t copy1_gfx10[] = {
 	0xdc608000, 0x00060201, /* global_store_byte v1, v2, s[6:7] */
 	0xbf810000,		/* s_endpgm */
 };
+/* The same two of gfx12, where TTMP9 has the group's id. */
+static const uint32_t copy16_gfx12[] = {
+	0xf4004100, 0xf8000000, /* s_load_b128 s[4:7], s[0:1], 0x0 */
+	0x360000ff, 0x000003ff, /* v_and_b32 v0, 0x3ff, v0 */
+	0xd6460001, 0x04011075, /* v_lshl_add_u32 v1, ttmp9, 8, v0 */
+	0x30020284,		/* v_lshlrev_b32 v1, 4, v1 */
+	0xbfc70000,		/* s_wait_kmcnt 0x0 */
+	/* global_load_b128 v[2:5], v1, s[4:5] */
+	0xee05c004, 0x00000002, 0x00000001,
+	0xbfc00000,		/* s_wait_loadcnt 0x0 */
+	/* global_store_b128 v1, v[2:5], s[6:7] */
+	0xee074006, 0x01000000, 0x00000001,
+	0xbfb00000,		/* s_endpgm */
+};
+static const uint32_t copy1_gfx12[] = {
+	0xf4004100, 0xf8000000, /* s_load_b128 s[4:7], s[0:1], 0x0 */
+	0x360000ff, 0x000003ff, /* v_and_b32 v0, 0x3ff, v0 */
+	0xd6460001, 0x04011075, /* v_lshl_add_u32 v1, ttmp9, 8, v0 */
+	0xbfc70000,		/* s_wait_kmcnt 0x0 */
+	/* global_load_u8 v2, v1, s[4:5] */
+	0xee040004, 0x00000002, 0x00000001,
+	0xbfc00000,		/* s_wait_loadcnt 0x0 */
+	/* global_store_b8 v1, v2, s[6:7] */
+	0xee060006, 0x01000000, 0x00000001,
+	0xbfb00000,		/* s_endpgm */
+};
 
 struct copy_code {
 	const uint32_t *dw;
 	size_t bytes;
 };
 static const struct {
+	unsigned major; /* of gfx targets; the first is for all others, too */
 	struct copy_code copy16, copy1;
 } codes[] = {
-#define CODE(name) \
-	{ \
-		name, sizeof(name) \
-	}
-	{ CODE(copy16_gfx10), CODE(copy1_gfx10) },
-	{ CODE(copy16_code), CODE(copy1_code) },
+#define CODE(name) { name, sizeof(name) }
+	{ 11, CODE(copy16_code), CODE(copy1_code) },
+	{ 10, CODE(copy16_gfx10), CODE(copy1_gfx10) },
+	{ 12, CODE(copy16_gfx12), CODE(copy1_gfx12) },
 #undef CODE
 };
+
+/* The row of the device's chip. */
+static size_t code_row(const struct kfd_dev *dev)
+{
+	size_t i = ARRAY_SIZE(codes) - 1;
+
+	while (i && codes[i].major != dev->info.node.gfx_target / 10000)
+		i--;
+	return i;
+}
 
 struct copier {
 	struct kfd_queue *q;
@@ -117,9 +151,8 @@ static bool copier_make(struct kfd_dev *dev, struct err *e)
 		.properties = 0x408, /* wave32, kernarg pointer */
 		.kernarg_bytes = 16,
 	};
-	const bool is_gfx10 = dev->info.node.gfx_target / 10000 == 10;
-	const struct copy_code *copy16 = &codes[!is_gfx10].copy16;
-	const struct copy_code *copy1 = &codes[!is_gfx10].copy1;
+	const struct copy_code *copy16 = &codes[code_row(dev)].copy16;
+	const struct copy_code *copy1 = &codes[code_row(dev)].copy1;
 	struct copier *c = dev->copier;
 
 	/* A dead queue is replaced; kfd_copy() after a hang must work. */
@@ -131,7 +164,8 @@ static bool copier_make(struct kfd_dev *dev, struct err *e)
 	if (kfd_queue_new(dev, &small, &c->q, e) &&
 	    kfd_code_raw_host(dev, copy16->dw, copy16->bytes, &d, &c->copy16,
 			      e) &&
-	    kfd_code_raw_host(dev, copy1->dw, copy1->bytes, &d, &c->copy1, e) &&
+	    kfd_code_raw_host(dev, copy1->dw, copy1->bytes, &d, &c->copy1,
+			      e) &&
 	    (c->staging = kfd_mem_new(dev, MEM_FLAGS_GTT, STAGING_BYTES,
 				      "copy staging", e)))
 		return true;
