@@ -87,6 +87,11 @@ void mir_merge_exec_masks(struct mir_func *m);
 /* Pairs of vector instructions; before waits and hazards. */
 void mir_form_vopd(struct mir_func *m);
 
+/* ---------------------------------------------------------- retarget.c ---- */
+
+/* gfx11's instructions, of which all passes before know, become the chip's. */
+void mir_retarget(struct mir_func *m);
+
 /* ---------------------------------------------------- insert_waitcnt.c ---- */
 
 /* The fewest waits with which every register is written before its use. */

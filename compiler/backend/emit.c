@@ -177,6 +177,12 @@ static int build_args(const struct cc_kernel *k, struct co_build_arg *out)
 	return n;
 }
 
+/* DX10_CLAMP and IEEE; gfx12 has neither, and other things in their place. */
+static bool has_clamp_bit(const struct cc_kernel *k)
+{
+	return k->m->gen != ISA_GFX12;
+}
+
 /* rsrc2: group ids and work-item ids; gfx11's bits (RDNA3 ABI). */
 static void fill_descriptor(const struct cc_kernel *k, struct co_descriptor *d)
 {
@@ -192,7 +198,8 @@ static void fill_descriptor(const struct cc_kernel *k, struct co_descriptor *d)
 	d->rsrc2 = (k->m->scratch_bytes ? 1u : 0) | (16 - ids) << 1 |
 		   (k->groups | 1) << 7 | dims << 11;
 	/* Round to nearest, all denormals, clamp NaN, no IEEE mode. */
-	d->rsrc1 = 0xfu << 16 | 1u << 21 | (k->wgp ? 1u : 0) << 29 | 1u << 30;
+	d->rsrc1 = 0xfu << 16 | (has_clamp_bit(k) ? 1u << 21 : 0) |
+		   (k->wgp ? 1u : 0) << 29 | 1u << 30;
 	d->properties = CO_PROP_KERNARG_SEGMENT_PTR;
 	if (k->m->scratch_bytes && !own)
 		d->properties |= CO_PROP_FLAT_SCRATCH_INIT;
@@ -301,8 +308,10 @@ static void print_descriptor(const struct cc_kernel *k,
 	LINE("next_free_sgpr", x->sgprs);
 	LINE("float_denorm_mode_32", 3);
 	LINE("float_denorm_mode_16_64", 3);
-	LINE("dx10_clamp", 1);
-	LINE("ieee_mode", 0);
+	if (has_clamp_bit(k)) {
+		LINE("dx10_clamp", 1);
+		LINE("ieee_mode", 0);
+	}
 	LINE("workgroup_processor_mode", k->wgp);
 	LINE("memory_ordered", 1);
 #undef LINE

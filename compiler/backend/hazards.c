@@ -23,10 +23,18 @@ enum { FAR = MIR_FAR, REACH = 6 };
 enum { VA_VDST_0 = 0x0fff, SA_SDST_0 = 0xfffe };
 
 struct state {
-	uint8_t valus[256]; /* VALU instructions since a TRANS wrote it */
-	uint8_t trans[256]; /* TRANS among them */
+	uint8_t valus[256];  /* VALU instructions since a TRANS wrote it */
+	uint8_t trans[256];  /* TRANS among them */
 	uint8_t matrix[256]; /* 0: the last VALU was a matrix that wrote it */
 };
+
+/* The wait for such counters, by its name on the chip. */
+static int wait_alu(const struct mir_func *m)
+{
+	return isa_opcode(m->gen, ISA_s_waitcnt_depctr, false) < 0 ?
+		       ISA_s_wait_alu :
+		       ISA_s_waitcnt_depctr;
+}
 
 static bool is_trans(const struct mir_inst *i)
 {
@@ -46,8 +54,8 @@ static bool reads_trans(const struct mir_func *m, const struct state *s,
 
 	mir_touches(m, i, &t);
 	for (int k = 0; k < t.n; k++)
-		for (int j = 0; t.t[k].file == MIR_V && t.t[k].read &&
-				j < t.t[k].n; j++)
+		for (int j = 0;
+		     t.t[k].file == MIR_V && t.t[k].read && j < t.t[k].n; j++)
 			if (s->valus[t.t[k].reg + j] < REACH)
 				return true;
 	return false;
@@ -84,8 +92,7 @@ static void issue_valu(const struct mir_func *m, struct state *s,
 	}
 	memset(s->matrix, FAR, sizeof(s->matrix));
 	for (int k = 0; k < i->n_def; k++)
-		for (int j = 0; mir_is_v(m, &i->o[k]) && j < i->o[k].n;
-		     j++) {
+		for (int j = 0; mir_is_v(m, &i->o[k]) && j < i->o[k].n; j++) {
 			int r = mir_phys(m, &i->o[k]) + j;
 
 			if (trans)
@@ -96,7 +103,7 @@ static void issue_valu(const struct mir_func *m, struct state *s,
 }
 
 static void resolve_block(struct mir_func *m, struct mir_block *b, void *state,
-		       bool insert)
+			  bool insert)
 {
 	struct mir_opnd drained = mir_simm16(VA_VDST_0);
 	struct state *s = state;
@@ -108,8 +115,7 @@ static void resolve_block(struct mir_func *m, struct mir_block *b, void *state,
 			continue;
 		if (reads_trans(m, s, i)) {
 			if (insert)
-				mir_insert(m, i, ISA_s_waitcnt_depctr, &drained,
-					   1);
+				mir_insert(m, i, wait_alu(m), &drained, 1);
 			forget_trans(s);
 		}
 		if (mir_pipe(i) == ISA_PIPE_WMMA && reads_matrix(m, s, i) &&
@@ -137,13 +143,11 @@ static void separate_halves(struct mir_func *m)
 	struct mir_opnd valu = mir_simm16(VA_VDST_0);
 	struct mir_opnd salu = mir_simm16(SA_SDST_0);
 
-	MIR_EACH_INST(m, i) {
+	MIR_EACH_INST (m, i) {
 		if (mir_writes_exec(i))
-			mir_insert(m, i, ISA_s_waitcnt_depctr, &valu,
-				   1);
+			mir_insert(m, i, wait_alu(m), &valu, 1);
 		if (i->prev && writes_mask(m, i->prev))
-			mir_insert(m, i, ISA_s_waitcnt_depctr, &salu,
-				   1);
+			mir_insert(m, i, wait_alu(m), &salu, 1);
 	}
 }
 

@@ -153,7 +153,8 @@ static void hint_block(struct tracker *t, struct mir_block *b)
 		enum what k = kind_of(i);
 		struct needs n;
 
-		if (i->op == ISA_s_waitcnt_depctr)
+		if (i->op == ISA_s_waitcnt_depctr ||
+		    i->op == ISA_s_wait_alu)
 			memset(t->reg, 0, sizeof(t->reg));
 		if (k != NOTHING) {
 			find_needs(t, i, &n);

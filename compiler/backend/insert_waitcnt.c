@@ -23,6 +23,7 @@ struct state {
 
 struct need {
 	int vm, lgkm, vs; /* DONE: none */
+	int km;		  /* scalar loads: lgkm, or a counter of their own */
 };
 
 static void min_age(int *need, int age)
@@ -63,7 +64,7 @@ static void need_registers(const struct mir_func *m, const struct state *s,
 				min_age(&n->vm, s->vm[reg]);
 				min_age(&n->lgkm, s->lds[reg]);
 			} else if (reg < N_S && s->smem[reg] != DONE) {
-				n->lgkm = 0;
+				n->km = 0;
 			}
 		}
 }
@@ -71,7 +72,8 @@ static void need_registers(const struct mir_func *m, const struct state *s,
 static void need_order(const struct state *s, const struct mir_inst *i,
 		       struct need *n)
 {
-	if (i->op == ISA_buffer_gl1_inv || mir_isa_flags(i) & ISA_BARRIER) {
+	if (i->op == ISA_buffer_gl1_inv || i->op == ISA_global_inv ||
+	    mir_isa_flags(i) & ISA_BARRIER) {
 		min_age(&n->vm, s->shared);
 		min_age(&n->vs, s->store);
 		min_age(&n->lgkm, s->any_lds);
@@ -93,7 +95,7 @@ static void apply_wait(struct state *s, const struct need *n)
 		retire_ages(s->lds, N_V, n->lgkm);
 		retire_ages(&s->any_lds, 1, n->lgkm);
 	}
-	if (n->lgkm == 0)
+	if (n->km == 0)
 		memset(s->smem, DONE, sizeof(s->smem));
 	if (n->vs != DONE) {
 		retire_ages(&s->store, 1, n->vs);
@@ -142,6 +144,44 @@ static uint32_t count_field(int age)
 	return age == DONE ? 63 : age > 62 ? 62 : (uint32_t)age;
 }
 
+/* gfx12: a counter each; loads' and LDS's share an instruction. */
+static void insert_split_waits(struct mir_func *m, struct mir_inst *i,
+			       const struct need *n)
+{
+	const struct mir_opnd vm = mir_simm16((uint32_t)n->vm);
+	const struct mir_opnd ds = mir_simm16((uint32_t)n->lgkm);
+	const struct mir_opnd both =
+		mir_simm16((uint32_t)n->vm << 8 | (uint32_t)n->lgkm);
+	const struct mir_opnd vs = mir_simm16((uint32_t)n->vs);
+	const struct mir_opnd km = mir_simm16(0);
+
+	if (n->vm != DONE && n->lgkm != DONE)
+		mir_insert(m, i, ISA_s_wait_loadcnt_dscnt, &both, 1);
+	else if (n->vm != DONE)
+		mir_insert(m, i, ISA_s_wait_loadcnt, &vm, 1);
+	else if (n->lgkm != DONE)
+		mir_insert(m, i, ISA_s_wait_dscnt, &ds, 1);
+	if (n->vs != DONE)
+		mir_insert(m, i, ISA_s_wait_storecnt, &vs, 1);
+	if (n->km != DONE)
+		mir_insert(m, i, ISA_s_wait_kmcnt, &km, 1);
+}
+
+/* The counters of the chip; counts are as high as they fit. */
+static void settle_need(const struct mir_func *m, struct need *n)
+{
+	if (isa_gen_info(m->gen)->split_counters) {
+		n->vm = n->vm == DONE || n->vm < 62 ? n->vm : 62;
+		n->lgkm = n->lgkm == DONE || n->lgkm < 62 ? n->lgkm : 62;
+		n->vs = n->vs == DONE || n->vs < 62 ? n->vs : 62;
+		return;
+	}
+	if (n->km == 0)
+		n->lgkm = 0;
+	if (n->lgkm == 0)
+		n->km = 0;
+}
+
 static void insert_waits(struct mir_func *m, struct mir_inst *i,
 			 const struct need *n)
 {
@@ -152,6 +192,10 @@ static void insert_waits(struct mir_func *m, struct mir_inst *i,
 	struct mir_opnd stores[2] = { mir_hw(ISA_R_NULL, 1),
 				      mir_simm16((uint32_t)n->vs) };
 
+	if (isa_gen_info(m->gen)->split_counters) {
+		insert_split_waits(m, i, n);
+		return;
+	}
 	if (n->vm != DONE || n->lgkm != DONE)
 		mir_insert(m, i, ISA_s_waitcnt, &wait, 1);
 	if (n->vs != DONE)
@@ -164,11 +208,13 @@ static void wait_in_block(struct mir_func *m, struct mir_block *b, void *state,
 	struct state *s = state;
 
 	for (struct mir_inst *i = b->first; i; i = i->next) {
-		struct need n = { DONE, DONE, DONE };
+		struct need n = { DONE, DONE, DONE, DONE };
 
 		need_registers(m, s, i, &n);
 		need_order(s, i, &n);
-		if (n.vm != DONE || n.lgkm != DONE || n.vs != DONE) {
+		settle_need(m, &n);
+		if (n.vm != DONE || n.lgkm != DONE || n.vs != DONE ||
+		    n.km != DONE) {
 			if (insert)
 				insert_waits(m, i, &n);
 			apply_wait(s, &n);

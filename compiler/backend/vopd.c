@@ -30,6 +30,8 @@ static int vopd_role(int op)
 	case ISA_v_cndmask_b32:
 	case ISA_v_max_f32:
 	case ISA_v_min_f32:
+	case ISA_v_max_num_f32:
+	case ISA_v_min_num_f32:
 		return 3;
 	case ISA_v_add_nc_u32:
 	case ISA_v_lshlrev_b32:
@@ -112,9 +114,9 @@ static bool are_independent(const struct mir_func *m, const struct mir_inst *x,
 }
 
 static bool can_encode(struct mir_func *m, struct mir_inst *x,
-		       struct mir_inst *y, enum isa_gen gen)
+		       struct mir_inst *y)
 {
-	struct isa_target t = { .gen = gen, .wave = 32 };
+	struct isa_target t = { .gen = m->gen, .wave = 32 };
 	struct buf text = { 0 };
 	struct isa_inst in;
 	bool good;
@@ -138,11 +140,11 @@ static bool form_pair(struct mir_func *m, struct mir_inst *x,
 	mir_touches(m, y, &t);
 	if (!ry || !are_independent(m, x, &t) || !banks_fit(m, x, y))
 		return false;
-	if (rx & 1 && can_encode(m, x, y, ISA_GFX11)) {
+	if (rx & 1 && can_encode(m, x, y)) {
 		mir_unlink(y);
 		return true;
 	}
-	if (!(ry & 1) || !can_encode(m, y, x, ISA_GFX11))
+	if (!(ry & 1) || !can_encode(m, y, x))
 		return false;
 	/* y is the first half: it takes x's place. */
 	mir_unlink(y);

@@ -69,11 +69,11 @@ static bool check_options(const struct ssa_func *f, const struct cc_options *o,
 	enum isa_gen gen;
 	uint64_t size = 1;
 
-	if (!isa_chip_parse(o->chip, &gen) || gen == ISA_GFX12)
+	if (!isa_chip_find(o->chip) || !isa_chip_parse(o->chip, &gen))
 		return err_set(e, ERR_UNSUPPORTED,
 			       "kernel %s: no code for chip '%s'; wanted one "
 			       "of gfx1030 to gfx1036, gfx1100 to gfx1103, "
-			       "gfx1150 or gfx1151",
+			       "gfx1150, gfx1151, gfx1200 or gfx1201",
 			       f->name, o->chip);
 	if (o->wgp && o->cu)
 		return err_set(e, ERR_USAGE, "kernel %s: WGP mode and CU mode; "
@@ -144,8 +144,8 @@ static bool select_insts(struct unit *u)
 			 .wgp = u->wgp };
 
 	mir_init(&u->m, &u->mem, u->f->name, (int)u->f->wave);
-	u->m.lacks = u->costs->lacks;
 	u->m.gen = isa_chip_find(u->o->chip)->gen;
+	u->m.lacks = u->costs->lacks;
 	if (!sel_run(&s))
 		return false;
 	u->k = (struct cc_kernel){ .f = u->f, .m = &u->m,
@@ -154,7 +154,7 @@ static bool select_insts(struct unit *u)
 				   .costs = u->origins,
 				   .hidden_offset = s.hidden };
 	for (int d = 0; d < 3; d++)
-		if (s.group_id[d].kind == MIR_VREG)
+		if (s.group_id[d].kind != MIR_NONE)
 			u->k.groups |= 1u << d;
 	mir_dce(&u->m);
 	dump_mir(u, "select");
@@ -234,6 +234,7 @@ static bool finish_code(struct unit *u)
 		mir_merge_exec_masks(&u->m);
 		mir_dealloc_vgprs(&u->m);
 	}
+	mir_retarget(&u->m);
 	if (u->o->level > 1)
 		mir_form_vopd(&u->m);
 	mir_begin_scratch(&u->m);

@@ -44,11 +44,13 @@ static bool has_packed_ids(const struct sel *s)
 
 /*
  * s[0:1] kernel arguments; the last of the 16 first SGPRs are the workgroup's
- * ids (gfx1100 wants 16 of them set); v0 the work-item's, 10 bits each, or v0
- * to v2, as far as the group has dimensions.
+ * ids (gfx1100 wants 16 of them set), or TTMP9 has that of X and TTMP7 those of Y
+ * and, above it, Z; v0 the work-item's, 10 bits each, or v0 to v2, as far as the
+ * group has dimensions.
  */
 static void take_inputs(struct sel *s)
 {
+	const bool ttmp = isa_gen_info(s->m->gen)->ids_in_ttmp;
 	int n = 0;
 
 	s->kernarg = fixed_reg(s, MIR_S, 0, 2);
@@ -60,7 +62,9 @@ static void take_inputs(struct sel *s)
 		n += d == 0 || uses_op(s, SSA_group_id, (uint64_t)d);
 	for (int d = 0, at = 16 - n; d < 3; d++)
 		if (d == 0 || uses_op(s, SSA_group_id, (uint64_t)d))
-			s->group_id[d] = fixed_reg(s, MIR_S, at++, 1);
+			s->group_id[d] =
+				ttmp ? mir_hw(ISA_R_TTMP0 + (d ? 7 : 9), 1) :
+				       fixed_reg(s, MIR_S, at++, 1);
 }
 
 static struct mir_opnd local_id(struct sel *s, int dim)
@@ -132,7 +136,16 @@ static void lane_number(struct sel *s, const struct ssa_inst *i)
 
 static void group_number(struct sel *s, const struct ssa_inst *i)
 {
-	sel_alias(s, i, s->group_id[i->imm]);
+	const struct mir_opnd id = s->group_id[i->imm];
+
+	if (id.kind == MIR_VREG)
+		sel_alias(s, i, id);
+	else if (!i->imm)
+		sel_s(s, ISA_s_mov_b32, sel_def(s, i), id);
+	else if (i->imm == 1)
+		sel_s(s, ISA_s_and_b32, sel_def(s, i), id, mir_imm(0xffff));
+	else
+		sel_s(s, ISA_s_lshr_b32, sel_def(s, i), id, mir_imm(16));
 }
 
 static void group_count(struct sel *s, const struct ssa_inst *i)

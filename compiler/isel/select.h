@@ -26,6 +26,8 @@ struct sel_val {
 	bool made;
 	uint32_t uses;
 	struct mir_opnd upper; /* of 16 bits: also the upper half of this */
+	struct mir_opnd dealt[2];	/* as A and as B of a chip's matrices ... */
+	struct mir_block *dealt_in[2];	/* ... in this block */
 };
 
 /* A loop that the walk is in. */
@@ -66,6 +68,9 @@ struct sel {
 	struct mir_block *zero_in;  /* ... in this block */
 	struct sel_address address[8]; /* the latest, by turns */
 	unsigned n_addresses;
+	/* select_dealt.c: the upper lanes, and which lane takes which row. */
+	struct mir_opnd upper_lanes, row_low, row_high;
+	struct mir_block *rows_in; /* ... in this block */
 };
 
 /* ------------------------------------------------------------ select.c ---- */
@@ -75,6 +80,11 @@ bool sel_run(struct sel *s);
 void sel_block(struct sel *s, struct ssa_block *b);
 /* Refuses, naming the operation and its line. */
 void sel_refuse(struct sel *s, const struct ssa_inst *i, const char *why);
+
+/* ------------------------------------------------------ select_dealt.c ---- */
+
+/* A matrix product for chips that deal K and rows out to lanes. */
+void sel_dealt_matrix(struct sel *s, const struct ssa_inst *i);
 
 /* ---------------------------------------------------------- legalize.c ---- */
 

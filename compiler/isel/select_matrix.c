@@ -218,6 +218,10 @@ void sel_wmma(struct sel *s, const struct ssa_inst *i)
 		sel_refuse(s, i, "matrix products are for wave32 here");
 		return;
 	}
+	if (isa_gen_info(s->m->gen)->dealt_matrices) {
+		sel_dealt_matrix(s, i);
+		return;
+	}
 	if (isa_op_info(op[i->sub])->opcode[s->m->gen] < 0) {
 		multiply_by_lanes(s, i);
 		return;
