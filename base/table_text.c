@@ -99,7 +99,8 @@ enum { NARROWEST = 16, FEW = 3, WIDE = 40 };
 
 struct layout {
 	size_t *width;	/* [n_cols] in full */
-	size_t *least;	/* [n_cols] and folded: as wide as its longest word */
+	size_t *least;	/* [n_cols] and folded to few lines */
+	size_t *word;	/* [n_cols] and folded to its longest word */
 	bool *left_out; /* [n_cols] */
 	size_t limit;	/* of a line; 0: none */
 	int second;	/* names rows beside the first; 0: nothing does */
@@ -165,6 +166,7 @@ static void measure_columns(const struct table *t, struct layout *l)
 			if (word > least)
 				least = word;
 		}
+		l->word[i] = least < l->width[i] ? least : l->width[i];
 		const size_t few = l->width[i] / FEW;
 
 		if (prose && few > least)
@@ -381,7 +383,7 @@ static void share_room(const struct table *t, const struct layout *l,
 	for (int widest = 0; l->limit && used > l->limit && widest >= 0;) {
 		widest = -1;
 		for (int i = 0; i < t->n_cols; i++)
-			if (width[i] > l->least[i] &&
+			if (width[i] > l->word[i] &&
 			    (widest < 0 || width[i] > width[widest]))
 				widest = i;
 		if (widest >= 0) {
@@ -458,6 +460,7 @@ void table_print_text(const struct table *t, FILE *file, struct buf *out)
 	struct layout l = {
 		.width = xcalloc((size_t)t->n_cols, sizeof(*l.width)),
 		.least = xcalloc((size_t)t->n_cols, sizeof(*l.least)),
+		.word = xcalloc((size_t)t->n_cols, sizeof(*l.word)),
 		.left_out = xcalloc((size_t)t->n_cols, sizeof(*l.left_out)),
 		.limit = terminal_width(file),
 		.paint = paint_wanted(file),
@@ -481,6 +484,7 @@ void table_print_text(const struct table *t, FILE *file, struct buf *out)
 	}
 	free(l.width);
 	free(l.least);
+	free(l.word);
 	free(l.left_out);
 	arena_fini(&mem);
 }

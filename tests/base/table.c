@@ -375,6 +375,37 @@ static void test_continued(void)
 	table_fini(&t);
 }
 
+/* Names that leave little room fold prose into many lines, but a line fits. */
+static void test_little_room(void)
+{
+	struct table t;
+
+	table_init(&t, "name,said of it");
+	for (int i = 0; i < 2; i++) {
+		table_row(&t);
+		table_cell(&t, 0, "a-name-of-twenty-two-%d", i);
+		table_cell(&t, 1,
+			   "prose of words, of which there are more than "
+			   "there is room for behind such a name, %d of them",
+			   i);
+	}
+	on_terminal(&t, 42,
+		    "name                    said of it\r\n"
+		    "a-name-of-twenty-two-0  prose of words, of\r\n"
+		    "                        which there are\r\n"
+		    "                        more than there is\r\n"
+		    "                        room for behind\r\n"
+		    "                        such a name, 0 of\r\n"
+		    "                        them\r\n"
+		    "a-name-of-twenty-two-1  prose of words, of\r\n"
+		    "                        which there are\r\n"
+		    "                        more than there is\r\n"
+		    "                        room for behind\r\n"
+		    "                        such a name, 1 of\r\n"
+		    "                        them\r\n");
+	table_fini(&t);
+}
+
 /* Messages are folded on a terminal, each line behind its own indentation. */
 static void test_folding(void)
 {
@@ -504,6 +535,7 @@ int main(void)
 	test_terminal();
 	test_narrow_terminal();
 	test_continued();
+	test_little_room();
 	test_folding();
 	test_units();
 	test_colours();
