@@ -127,4 +127,10 @@ bool published_error(struct res_db *db, const struct cost_model *m,
 bool published_store(const char *path, const struct cost_model *m,
 		     const struct res_shard *shard, struct err *e);
 
+/* ---------------------------------------------------------- panel.c ---- */
+
+/* Has the search draw what it learns, full screen; NULL where that cannot be. */
+struct tune_watch *tune_watch_open(struct tune_opts *o);
+void tune_watch_close(struct tune_watch *w);
+
 #endif

@@ -21,7 +21,7 @@ struct options {
 	struct buf work;       /* of all its shards */
 	enum tune_caches state; /* if `caches` is given */
 	struct cli_list set;
-	bool explain, list, measure;
+	bool explain, list, measure, tui;
 	uint64_t jobs;
 	enum tune_fill fill;
 	struct launch_plan launch; /* of compare */
@@ -140,8 +140,11 @@ static bool search_all(struct options *x, const struct tune_report *r,
 	} else {
 		struct tune_outcome *out = xcalloc(l->n, sizeof(*out));
 
-		ok = published_store(x->o.db, x->o.costs, x->o.shard, e) &&
-		     tune_search(&x->o, l, out, e);
+		ok = published_store(x->o.db, x->o.costs, x->o.shard, e);
+		struct tune_watch *w = ok && x->tui ? tune_watch_open(&x->o) :
+						      NULL;
+		ok = ok && tune_search(&x->o, l, out, e);
+		tune_watch_close(w);
 		if (ok)
 			say_known(x, out, l->n);
 		ok = ok && tune_report(r, out, l->n, e);
@@ -375,6 +378,8 @@ static const struct cli_opt options[] = {
 	  "warm" },
 	{ "explain", 0, CLI_FLAG, &x.explain, NULL,
 	  "why each winner wins: pipes and stalls" },
+	{ "tui", 0, CLI_FLAG, &x.tui, NULL,
+	  "full screen on a terminal: progress and the best so far" },
 	{ "measure", 0, CLI_FLAG, &x.measure, NULL,
 	  "with --device host: do not search, time what the database has" },
 	{ "list", 0, CLI_FLAG, &x.list, NULL,

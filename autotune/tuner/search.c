@@ -244,6 +244,19 @@ static bool store_answer(struct decider *j, const struct candidates *h,
 		tune_store_speed(j->s, &speed, e));
 }
 
+static void tell_seen(const struct search *s, const struct progress *bar,
+		      const struct candidates *h, const struct candidate *x)
+{
+	const struct tune_seen seen = {
+		.done = bar->done, .total = bar->total,
+		.problem = h->p, .config = &x->c.config,
+		.time_s = x->c.state == RES_TUNE_TIMED ? x->time_s : NAN,
+	};
+
+	if (s->o->see)
+		s->o->see(s->o->see_ctx, &seen);
+}
+
 static bool take_answers(struct search *s, struct decider *j,
 			 struct progress *bar, struct err *e)
 {
@@ -264,6 +277,7 @@ static bool take_answers(struct search *s, struct decider *j,
 			pthread_mutex_unlock(&s->lock);
 		}
 		progress_step(bar, 1);
+		tell_seen(s, bar, &s->candidates[a->candidates], &x);
 		free(a);
 	}
 	return res_batch_end(j->s->db, ok ? e : NULL) && ok;

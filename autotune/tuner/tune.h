@@ -295,6 +295,14 @@ struct tune_budget {
 /* "quick", "standard", "exhaustive", or seconds. */
 bool tune_budget_parse(const char *s, struct tune_budget *b, struct err *e);
 
+/* What a search has just learnt. */
+struct tune_seen {
+	uint64_t done, total; /* configurations */
+	const struct tune_problem *problem;
+	const struct gemm_config *config;
+	double time_s; /* NAN: it was not timed */
+};
+
 struct tune_opts {
 	const char *db, *device, *operands;
 	struct tune_budget budget;
@@ -303,6 +311,9 @@ struct tune_opts {
 	bool quiet;
 	const struct cost_model *costs;
 	const volatile int *stop; /* set: end soon, keep what there is */
+	/* NULL, or told of each, by the thread that searches. */
+	void (*see)(void *ctx, const struct tune_seen *x);
+	void *see_ctx;
 	int argc;
 	char *const *argv;
 	/*

@@ -66,6 +66,7 @@ struct qwen_cmd {
 	bool untied, no_masters, resume;
 	const char *sweep, *shard; /* NULL: one run; the whole sweep */
 	bool train; /* of forecast */
+	bool tui; /* of train and serve */
 	/* serve */
 	const char *bind, *key_file, *pooling;
 	uint64_t port, sequences, blocks, queue, max_body, timeout, receive,

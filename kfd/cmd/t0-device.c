@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/cmd.h"
+#include "base/panel/panel.h"
 #include "kfd/kfd.h"
 #include "kfd/soft/soft.h"
 
@@ -18,6 +19,7 @@ static struct {
 	struct cmd cmd;
 	const char *device;
 	uint64_t count, interval_ms;
+	bool tui;
 } o = { .interval_ms = 1000 };
 
 /* ---- list ---- */
@@ -432,8 +434,40 @@ static bool redraw_table(const struct kfd_sensors *s, bool first, struct err *e)
 	return ok;
 }
 
+static void show_sample(struct panel *p, const struct kfd_sensors *s, uint64_t n)
+{
+	for (const struct kfd_sensor_column *c = kfd_sensor_columns; c->name;
+	     c++) {
+		const double v = kfd_sensor_value(s, c);
+		char title[64];
+
+		if (isnan(v))
+			continue;
+		panel_set(p, c->name, "%.*f %s", (int)c->digits, v, c->unit);
+		snprintf(title, sizeof(title), "%s (%s)", c->name, c->unit);
+		if (!strcmp(c->name, "power"))
+			panel_point(p, title, v);
+	}
+	panel_progress(p, n, o.count);
+}
+
+/* A panel is drawn meanwhile, and listens. */
+static void nap_until(uint64_t due, struct panel *p)
+{
+	for (uint64_t now; !*o.cmd.stop && (now = time_mono_ns()) < due;) {
+		const uint64_t slice = p ? 100000000u : due - now;
+		const uint64_t rest = due - now < slice ? due - now : slice;
+		const struct timespec nap = { (time_t)(rest / 1000000000u),
+					      (long)(rest % 1000000000u) };
+
+		panel_draw(p);
+		if (nanosleep(&nap, NULL))
+			return;
+	}
+}
+
 static bool watch_loop(struct kfd_dev *dev, FILE *f, bool terminal,
-		       struct err *e)
+		       struct panel *p, struct err *e)
 {
 	const uint64_t start = time_mono_ns();
 	struct kfd_sensors s;
@@ -442,16 +476,15 @@ static bool watch_loop(struct kfd_dev *dev, FILE *f, bool terminal,
 		sample_head(f);
 	for (uint64_t n = 0; !o.count || n < o.count; n++) {
 		const uint64_t due = start + n * o.interval_ms * 1000000u;
-		const uint64_t now = time_mono_ns();
-		const uint64_t rest = n && due > now ? due - now : 0;
-		const struct timespec nap = { (time_t)(rest / 1000000000u),
-					      (long)(rest % 1000000000u) };
 
-		nanosleep(&nap, NULL);
+		if (n)
+			nap_until(due, p);
 		if (*o.cmd.stop)
 			break;
 		if (!read_sensors(dev, &s, e))
 			return false;
+		show_sample(p, &s, n + 1);
+		panel_draw(p);
 		if (terminal && !redraw_table(&s, n == 0, e))
 			return false;
 		if (!terminal)
@@ -466,8 +499,9 @@ static bool watch_loop(struct kfd_dev *dev, FILE *f, bool terminal,
 
 static bool run_watch(struct cmd *c, struct err *e)
 {
-	const bool terminal = c->out == stdout && c->format == TABLE_TEXT &&
-			      isatty(1);
+	bool terminal = c->out == stdout && c->format == TABLE_TEXT &&
+			isatty(1);
+	struct panel *p = NULL;
 	struct kfd_dev *dev;
 
 	if (o.interval_ms > 86400000)
@@ -476,7 +510,11 @@ static bool run_watch(struct cmd *c, struct err *e)
 	cmd_catch_signals(c);
 	if (!open_device(&dev, e))
 		return false;
-	bool ok = watch_loop(dev, c->out, terminal, e);
+	if (o.tui)
+		p = panel_open("t0-device", kfd_info(dev)->name);
+	terminal = terminal && !p;
+	bool ok = watch_loop(dev, c->out, terminal, p, e);
+	panel_close(p);
 	kfd_close(dev);
 	return ok;
 }
@@ -502,6 +540,8 @@ static const struct cli_opt options[] = {
 	  "stop after N samples (default: go on)" },
 	{ "interval-ms", 'i', CLI_U64, &o.interval_ms, "MS",
 	  "time between samples (default 1000)" },
+	{ "tui", 0, CLI_FLAG, &o.tui, NULL,
+	  "full screen on a terminal: sensors, and power as a curve" },
 	{ 0 },
 };
 

@@ -10,6 +10,7 @@
 #include <time.h>
 
 #include "base/vec.h"
+#include "base/panel/panel.h"
 #include "engine/cmd/serve/cmd_serve.h"
 
 bool serve_submit(struct server *s, struct job *j)
@@ -267,6 +268,7 @@ static void drop_all(struct server *s, struct known *k, const char *why)
 static bool serve_loop(struct server *s, struct err *e)
 {
 	struct known k = { 0 };
+	struct serve_shown shown = { 0 };
 	uint64_t end_ns = UINT64_MAX;
 	bool good = true;
 
@@ -279,6 +281,7 @@ static bool serve_loop(struct server *s, struct err *e)
 		take_fresh(s, &k);
 		forget_jobs(s, &k);
 		serve_cut_peers(s);
+		serve_show(s, s->panel, &shown);
 		pthread_mutex_unlock(&s->lock);
 		if (s->closing && !k.n)
 			break;
@@ -397,7 +400,13 @@ static bool serve_run(struct server *s, struct err *e)
 		return false;
 	fprintf(s->c->cmd.out, "listening on http://%s:%u\n", s->c->bind, port);
 	fflush(s->c->cmd.out);
+	if (s->c->tui)
+		s->panel = panel_open("t0-qwen3 serve", s->c->model);
+	if (s->panel)
+		panel_set(s->panel, "listening on", "http://%s:%u", s->c->bind,
+			  port);
 	good = serve_loop(s, e);
+	panel_close(s->panel);
 	serve_close(s, d, 5);
 	cmd_remark(&s->c->cmd,
 		   "%llu requests finished, %llu cancelled, %llu "

@@ -77,6 +77,8 @@ struct job {
 	struct job *next;   /* of those that are new */
 };
 
+struct panel;
+
 struct server {
 	struct qwen_cmd *c;
 	struct qwen_session session;
@@ -96,6 +98,7 @@ struct server {
 	_Atomic bool closing; /* read by handlers without the lock */
 	uint64_t requests, finished, refused, cancelled, dropped;
 	struct qwen_batch_counts counts;
+	struct panel *panel; /* NULL: none was asked for */
 };
 
 /* Queues a job; false: the queue is full, or the server ends. */
@@ -114,6 +117,11 @@ void serve_close(struct server *s, struct MHD_Daemon *d, unsigned wait_s);
 
 /* Under the lock: hangs up on connections that have had their time. */
 void serve_cut_peers(struct server *s);
+/* On a panel: what is served. */
+struct serve_shown {
+	uint64_t at_ns, tokens; /* when a rate was last taken, and of what */
+};
+void serve_show(const struct server *s, struct panel *p, struct serve_shown *x);
 
 /* Answers with the chat page (cmd_serve_page.c, page.html). */
 enum MHD_Result serve_send_page(struct MHD_Connection *con);

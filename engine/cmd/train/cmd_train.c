@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/panel/panel.h"
 #include "engine/cmd/train/cmd_train.h"
 #include "kfd/kfd.h"
 
@@ -521,8 +522,13 @@ bool qwen_school_teach(struct qwen_cmd *c, const char *into,
 		       struct err *e)
 {
 	struct qwen_school s = { .c = c, .into = into };
-	bool ok = school_open(&s, e) && qwen_school_run(&s, e) &&
-		  qwen_log_store(&s, e) && (!print || print(&s, e));
+	bool ok = school_open(&s, e);
+
+	if (ok && c->tui)
+		s.panel = panel_open("t0-qwen3 train", into);
+	ok = ok && qwen_school_run(&s, e);
+	panel_close(s.panel);
+	ok = ok && qwen_log_store(&s, e) && (!print || print(&s, e));
 
 	qwen_school_close(&s);
 	return ok;

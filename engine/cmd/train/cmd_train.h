@@ -43,6 +43,7 @@ struct qwen_school {
 	uint32_t *ids, *positions, *targets;
 	double norm;	 /* of the last step's gradients */
 	unsigned broken; /* steps in a row whose gradients were no numbers */
+	struct panel *panel; /* NULL: none was asked for */
 };
 
 /* --------------------------------------------------------- cmd_train.c --- */
@@ -83,6 +84,13 @@ bool qwen_sweep_run(struct qwen_cmd *c, const char *into, struct err *e);
  * since the last checkpoint is lost.
  */
 bool qwen_school_run(struct qwen_school *s, struct err *e);
+
+/* --------------------------------------------------- cmd_train_show.c --- */
+
+/* Of a step: its loss, the tokens of a second, the seconds that are left. */
+void qwen_school_show(const struct qwen_school *s, double loss, double speed);
+/* What is held out was looked at. */
+void qwen_school_show_held(const struct qwen_school *s, const struct qwen_lesson *l);
 
 /* ----------------------------------------------------- cmd_train_log.c --- */
 

@@ -212,6 +212,7 @@ static void say_step(const struct qwen_school *s, double loss, bool line)
 			 "skipped",
 			 s->place.loss_scale,
 			 (unsigned long long)s->place.skipped);
+	qwen_school_show(s, loss, speed);
 	if (s->c->cmd.quiet || (!line && !isatty(STDERR_FILENO)))
 		return;
 	char limit[48] = "";
@@ -285,6 +286,7 @@ static bool take_stock(struct qwen_school *s, double loss, bool *done,
 	s->place.loss_steps = 0;
 	if (!qwen_log_add(s, &l, e))
 		return false;
+	qwen_school_show_held(s, &l);
 	if (!isnan(l.valid))
 		cmd_remark(&s->c->cmd,
 			   "held out: loss %.4f, %.4f bits per "
