@@ -36,6 +36,22 @@ typedef float mem4 __attribute__((ext_vector_type(4), aligned(4)));
 #define lid() __builtin_amdgcn_workitem_id_x()
 #define group_x() __builtin_amdgcn_workgroup_id_x()
 #define group_y() __builtin_amdgcn_workgroup_id_y()
+#ifdef __GFX10__ /* no instruction adds floats in memory */
+INLINE void add_float(global float *p, float x)
+{
+	volatile global atomic_uint *at = (volatile global atomic_uint *)p;
+	uint old = __opencl_atomic_load(at, __ATOMIC_RELAXED,
+					__OPENCL_MEMORY_SCOPE_DEVICE);
+
+	while (!__opencl_atomic_compare_exchange_strong(
+		at, &old, __builtin_astype(__builtin_astype(old, float) + x, uint),
+		__ATOMIC_RELAXED, __ATOMIC_RELAXED,
+		__OPENCL_MEMORY_SCOPE_DEVICE))
+		;
+}
+#else
+#define add_float(p, x) __builtin_amdgcn_global_atomic_fadd_f32(p, x)
+#endif
 /* From the hidden arguments. */
 #define groups_x() (((constant uint *)__builtin_amdgcn_implicitarg_ptr())[0])
 #define groups_y() (((constant uint *)__builtin_amdgcn_implicitarg_ptr())[1])

@@ -36,7 +36,7 @@ KERNEL(128) embed_back(global float *table, global const ELEM *restrict grad,
 	if ((uint)which >= vocab)
 		return;
 	for (int i = lid(); i < n; i += GROUP)
-		__builtin_amdgcn_global_atomic_fadd_f32(to + i, (float)g[i]);
+		add_float(to + i, (float)g[i]);
 }
 
 KERNEL(256) transpose(global ELEM *out, global const ELEM *in, int m, int n)

@@ -123,7 +123,7 @@ KERNEL(128) rms_norm_back(global ELEM *dx, global float *dw,
 		const float xi = x[i], gi = g[i];
 
 		y[i] = (ELEM)(r * ((float)w[i] * gi - xi * back));
-		__builtin_amdgcn_global_atomic_fadd_f32(dw + i, gi * xi * r);
+		add_float(dw + i, gi * xi * r);
 	}
 }
 

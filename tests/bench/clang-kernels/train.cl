@@ -131,7 +131,7 @@ KERNEL(128) qk_norm_back_narrow(global ELEM *dx, global float *dw,
 		const float x = in[at + i], g = grad[at + i];
 
 		dx[at + i] = (ELEM)(r * (w[i] * g - x * m));
-		__builtin_amdgcn_global_atomic_fadd_f32(dw + i, g * x * r);
+		add_float(dw + i, g * x * r);
 	}
 }
 
