@@ -324,6 +324,13 @@ bool qwen_model_load(struct qwen_model *m, const char *dir,
 	bool ok;
 
 	*m = (struct qwen_model){ 0 };
+	if (how->convert && qwen_is_block(how->weights) && how->backend &&
+	    !how->backend->blocks)
+		return err_set(e, ERR_UNSUPPORTED, "weights of %s: --backend "
+			       "%s has no kernels for them; wanted f32, f16, "
+			       "bf16, int8 or int4",
+			       qwen_weights_name(how->weights),
+			       how->backend->name);
 	if (!qwen_config_load(&c, dir, e))
 		return false;
 	c.tied |= how->headless;
