@@ -163,6 +163,9 @@ static const char *check_vop3p(struct decoder *d)
 	const uint32_t *f = in->f;
 
 	d->mods = 7;
+	if (d->t->gen == ISA_GFX12 && isa_inst_has_fixed_mods(in) &&
+	    is_dpp(f[ISA_F_SRC0]) && f[ISA_F_SRC1] < SRC_VGPR)
+		return "this source must be a VGPR";
 	if (d->t->gen == ISA_GFX12 && isa_inst_has_fixed_mods(in))
 		return f[ISA_F_CLAMP] && !(d->op->flags & ISA_CLAMP) ?
 			       "clamp not allowed here" :

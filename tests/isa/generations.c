@@ -4,7 +4,8 @@
  * print alike is assembled by both.  Recorded answers (tests/data/isa/gens.tsv:
  * chip, wave, bytes, text) of what gfx11 has not run everywhere.
  *
- * By hand: tests/isa/generations CHIP SEED COUNT [record]
+ * With T0_SLOW five times as many.  By hand: tests/isa/generations CHIP SEED COUNT
+ * [record]
  */
 #include "tests/isa/llvm.h"
 
