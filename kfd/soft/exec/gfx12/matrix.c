@@ -205,6 +205,29 @@ static void pack(const struct soft_matrix *m, elements e, unsigned k,
 				e[i][k + j] << j * (unsigned)bits % 32;
 }
 
+/* Are its registers words of gfx11's, only elsewhere? */
+static bool has_whole_words(const struct spread *s)
+{
+	const enum soft_element t = s->m->a;
+
+	return !s->sparse && t != SOFT_ELEMENT_FP8 && t != SOFT_ELEMENT_BF8;
+}
+
+/* The same as pack() of such an operand. */
+static void copy_words(struct soft_wave *w, const struct spread *s,
+		       unsigned reg, unsigned k, uint32_t (*v)[SOFT_LANES])
+{
+	const unsigned each = 32 / (unsigned)s->bits; /* elements of a word */
+
+	for (unsigned q = 0; q < WMMA_N / each; q++) {
+		const int group = group_of(s, k + q * each);
+		const unsigned at = rank_of(s, k + q * each) / each;
+
+		memcpy(v[q], &w->v[group >> 1][reg + at][(group & 1) * WMMA_N],
+		       WMMA_N * sizeof(uint32_t));
+	}
+}
+
 /* ------------------------------------------------------------- C and D ---- */
 
 /* Where row r is, and at which bit of its words. */
@@ -315,8 +338,25 @@ static void add_clamped(uint32_t (*c)[WMMA_N], uint32_t (*d)[WMMA_N],
 			c[r][l] = mad_i32((int32_t)d[r][l], c[r][l], clamp);
 }
 
-static void multiply(const struct soft_matrix *m, const struct isa_inst *in,
-		     elements a, elements b, uint32_t (*c)[WMMA_N])
+/* One operand, as it is or made into elements before. */
+struct operand {
+	struct spread s;
+	unsigned reg;
+	elements e; /* if !has_whole_words(&s) */
+};
+
+static void gather(struct soft_wave *w, struct operand *o, unsigned k,
+		   uint32_t (*v)[SOFT_LANES])
+{
+	if (has_whole_words(&o->s))
+		copy_words(w, &o->s, o->reg, k, v);
+	else
+		pack(o->s.m, o->e, k, v);
+}
+
+static void multiply(struct soft_wave *w, const struct soft_matrix *m,
+		     const struct isa_inst *in, struct operand *a,
+		     struct operand *b, uint32_t (*c)[WMMA_N])
 {
 	const bool ints = m->acc == WMMA_IU8;
 	const struct isa_operand *o = in->opnd;
@@ -339,8 +379,8 @@ static void multiply(const struct soft_matrix *m, const struct isa_inst *in,
 	for (int r = 0; r < WMMA_N; r++)
 		x.c[r] = x.d[r] = to[r];
 	for (unsigned k = 0; k < m->k; k += WMMA_N) {
-		pack(m, a, k, va);
-		pack(m, b, k, vb);
+		gather(w, a, k, va);
+		gather(w, b, k, vb);
 		(ints ? soft_simd()->wmma_int : soft_simd()->wmma_float)(&x);
 	}
 	if (ints)
@@ -350,19 +390,24 @@ static void multiply(const struct soft_matrix *m, const struct isa_inst *in,
 void soft_matrix_run(struct soft_wave *w, const struct soft_uop *u)
 {
 	const struct soft_matrix *m = u->op;
-	struct spread s = { m, bits_of(m->a), w->wave_size, m->sparse };
+	const struct isa_operand *o = u->in.opnd; /* D, A, B, C */
+	const int bits = bits_of(m->a);
 	_Alignas(64) uint32_t c[WMMA_N][WMMA_N];
-	elements a, b;
+	struct operand a, b;
 
 	if (!has_registers(w, &u->in))
 		return;
+	a.s = (struct spread){ m, bits, w->wave_size, m->sparse };
+	a.reg = o[1].reg;
+	b.s = (struct spread){ m, bits, w->wave_size, false };
+	b.reg = o[2].reg;
 	if (m->sparse)
-		read_sparse(w, &s, &u->in, a);
-	else
-		read_dense(w, &s, m->a, u->in.opnd[1].reg, a);
-	s.sparse = false;
-	read_dense(w, &s, m->b, u->in.opnd[2].reg, b);
+		read_sparse(w, &a.s, &u->in, a.e);
+	else if (!has_whole_words(&a.s))
+		read_dense(w, &a.s, m->a, a.reg, a.e);
+	if (!has_whole_words(&b.s))
+		read_dense(w, &b.s, m->b, b.reg, b.e);
 	read_sums(w, m, &u->in, c);
-	multiply(m, &u->in, a, b, c);
+	multiply(w, m, &u->in, &a, &b, c);
 	write_sums(w, m, &u->in, c);
 }
