@@ -105,6 +105,7 @@ static void issue_valu(const struct mir_func *m, struct state *s,
 static void resolve_block(struct mir_func *m, struct mir_block *b, void *state,
 			  bool insert)
 {
+	const unsigned hazards = isa_gen_info(m->gen)->hazards;
 	struct mir_opnd drained = mir_simm16(VA_VDST_0);
 	struct state *s = state;
 
@@ -113,13 +114,13 @@ static void resolve_block(struct mir_func *m, struct mir_block *b, void *state,
 			forget_trans(s);
 		if (!mir_is_valu(i))
 			continue;
-		if (reads_trans(m, s, i)) {
+		if (hazards & ISA_HZ_TRANS && reads_trans(m, s, i)) {
 			if (insert)
 				mir_insert(m, i, wait_alu(m), &drained, 1);
 			forget_trans(s);
 		}
-		if (mir_pipe(i) == ISA_PIPE_WMMA && reads_matrix(m, s, i) &&
-		    insert)
+		if (hazards & ISA_HZ_MATRIX && mir_pipe(i) == ISA_PIPE_WMMA &&
+		    reads_matrix(m, s, i) && insert)
 			mir_insert(m, i, ISA_v_nop, NULL, 0);
 		issue_valu(m, s, i);
 	}

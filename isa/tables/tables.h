@@ -332,6 +332,7 @@ enum isa_hazard {
 	ISA_HZ_PERMLANE = 8, /* v_permlane behind v_cmpx */
 	ISA_HZ_MAD = 16,     /* 64-bit multiply-add onto a source of its own */
 	ISA_HZ_SGPRS = 32,   /* fewer than 16 SGPRs are initialised wrongly */
+	ISA_HZ_MATRIX = 64,  /* a matrix result is A or B of the next product */
 };
 
 /* What the chips of a generation have alike; sizes are in bytes or KiB. */
