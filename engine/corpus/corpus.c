@@ -279,6 +279,10 @@ static bool add_path(struct reader *r, const char *path, struct err *e)
 	r->path = path;
 	if (stat(path, &st) != 0)
 		return err_sys(e, ERR_IO, errno, "%s", path);
+	if (S_ISFIFO(st.st_mode))
+		return err_set(e, ERR_INPUT, "%s is a pipe, and texts are read "
+			       "more than once; wanted a file or a folder",
+			       path);
 	return S_ISDIR(st.st_mode) ? add_folder(r, path, e) : add_file(r, e);
 }
 

@@ -126,9 +126,9 @@ static void test_list(void)
 static void test_show_text(void)
 {
 	is_i64(tool("show 1"), 0, "show succeeds");
-	has_str(out.data, "command         t0-test --seed 'it'\\''s 7'\n",
+	has_str(out.data, "command     t0-test --seed 'it'\\''s 7'\n",
 		"the command is shown");
-	has_str(out.data, "duration_s      1.5\n", "so is the duration");
+	has_str(out.data, "duration    1.5 s\n", "so is the duration");
 	has_str(out.data, "ds_load \"b32\"", "the case is shown");
 	has_str(out.data, " 666.67  ms ", "the value in a unit of its size");
 	has_str(out.data, "equals the reference", "the verdict's reason too");
@@ -146,7 +146,7 @@ static void test_show_text(void)
 	has_str(out.data, "v_add_f32", "--slots lists them");
 	has_str(out.data, "expected executes", "with their differences");
 	is_i64(tool("show last"), 0, "show last succeeds");
-	has_str(out.data, "state           interrupted", "last is run 2");
+	has_str(out.data, "state       interrupted", "last is run 2");
 	ok(!strstr(out.data, "encoding"), "a run without slots has no table");
 }
 

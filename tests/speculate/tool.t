@@ -81,7 +81,7 @@ a draft that is not used|which has no such folder|--speculate lookup --draft x
 heads that are not named|without --heads DIR|--speculate medusa
 heads and a draft|which has no such folder|--heads x --draft x
 heads that are not there|/nowhere/config.json|--heads /nowhere
-a draft that is not there|cannot open|--draft /nowhere
+a draft that is not there|no such folder or file|--draft /nowhere
 a backend that cannot|wanted cpu|--speculate lookup --backend gpu --device soft
 END
 while IFS='|' read -r what said options; do

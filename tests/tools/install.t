@@ -53,11 +53,14 @@ is "$(complete_words t0-results list --color al)" always \
 	'values that the help lists are completed'
 PATH=$tmp/usr/bin:$PATH
 devices='soft
+soft:gfx1030
 soft:gfx1101
 soft:gfx1102
 soft:gfx1103
 soft:gfx1150
-soft:gfx1151'
+soft:gfx1151
+soft:gfx1200
+soft:gfx1201'
 is "$(complete_words t0-run --device so)" "$devices" 'and devices'
 is "$(complete_words t0-run --device = so)" "$devices" 'behind a sign, too'
 "$build/t0-isa" verify tests/data/kernels/reduce.co --db "$tmp/runs.db" >/dev/null

@@ -18,6 +18,12 @@ cp tests/data/kernels/saxpy.co tests/data/kernels/sgemm.co \
 awk -f tests/data/results/fixture.awk >"$room/fixture.jsonl"
 head -c 600 LICENSE >"$room/prompt.txt"
 echo 's_endpgm' >"$room/code.txt"
+cat >"$room/rows.csv" <<'END'
+source_doc,system,M,N,K,tile_m,tile_n,tile_k,split_k,wg_mode,other,tflops
+a book,Triton,1024,1024,1024,128,128,32,,,reliability=good,50
+a book,Triton,2048,2048,2048,128,128,32,,,reliability=good,75
+END
+printf 'name,value,unit,source\nvalu.latency,5,cycle,a book\n' >"$room/costs.csv"
 cd "$room" || exit 2
 t0-results import -q --db fixture.db fixture.jsonl
 t0-results baseline accept -q --db fixture.db 4 >/dev/null 2>&1
@@ -56,8 +62,8 @@ while read -r name kept command; do
 	} >"$tmp/text"
 	case $kept in [0-9]*) sed -i "$((kept + 1))q" "$tmp/text" ;; esac
 	[ -z "$write" ] || cp "$tmp/text" "$screens/$name.txt"
-	ok "$command shows what is expected" \
-		diff -u "$screens/$name.txt" "$tmp/text" >&2
+	ok "$command shows what is expected" sh -c 'diff -u "$1" "$2" >&2' - \
+		"$screens/$name.txt" "$tmp/text"
 done <"$screens/commands"
 
 # What is kept is of commands that there are.

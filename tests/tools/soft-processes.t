@@ -100,11 +100,11 @@ exits 77 'by a number that there is not' run -- env ROCR_VISIBLE_DEVICES=1 \
 	"$T0_BUILD/t0-device" info --device kfd
 exits 77 'an empty list hides all' run -- env ROCR_VISIBLE_DEVICES= \
 	"$T0_BUILD/t0-device" info --device kfd
-exits 77 'taken for a gfx1030 it is not ours' run -- \
-	env HSA_OVERRIDE_GFX_VERSION=10.3.0 \
+exits 77 'taken for a gfx1036 it is not ours' run -- \
+	env HSA_OVERRIDE_GFX_VERSION=10.3.6 \
 	"$T0_BUILD/t0-device" info --device kfd
-has "$tmp/err" 'gfx1030' 'which is said'
+has "$tmp/err" 'gfx1036' 'which is said'
 exits 0 'a variable of the node wins' run -- \
-	env HSA_OVERRIDE_GFX_VERSION=10.3.0 HSA_OVERRIDE_GFX_VERSION_1=11.0.0 \
+	env HSA_OVERRIDE_GFX_VERSION=10.3.6 HSA_OVERRIDE_GFX_VERSION_1=11.0.0 \
 	"$T0_BUILD/t0-device" info --device kfd
 plan_done
