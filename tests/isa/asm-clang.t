@@ -46,7 +46,7 @@ readable() { # NAME
 for src in "$data"/*.cl; do
 	kernel=${src##*/}
 	kernel=${kernel%.cl}
-	for level in 0 2 3; do
+	for level in 0 ${T0_SLOW:+2} 3; do
 		compile -O$level "$src" -S -o "$tmp/k.s" 2>"$tmp/log" || {
 			ok "$kernel -O$level compiles" false
 			continue

@@ -10,7 +10,7 @@ fi
 # pkg-config prints a list of options.
 # shellcheck disable=SC2046
 for source in $(find engine autotune kfd -name '*_simd.c' | sort); do
-	for level in v2 v4; do
+	for level in ${T0_SLOW:+v2} v4; do
 		exits 0 "$source, $level" clang-19 -std=gnu11 -D_GNU_SOURCE \
 			-I. $(pkg-config --cflags libdrm) -fsyntax-only \
 			-march=x86-64-$level -DSIMD_LEVEL=$level "$source"
