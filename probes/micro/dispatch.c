@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "probes/common/common.h"
+#include "probes/micro/micro.h"
 
 #define SAMPLES	      200
 #define SAMPLES_QUICK 30
