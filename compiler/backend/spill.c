@@ -84,7 +84,7 @@ static void insert_spill_code(struct mir_inst *at, struct mir_inst *i,
 }
 
 /* What an instruction's offset does not reach; 16 bytes must be in reach. */
-static uint32_t reach(const struct spiller *s)
+static uint32_t scratch_reach(const struct spiller *s)
 {
 	return (s->m->gen < ISA_GFX11 ? 2048 : 4096) - 16;
 }
@@ -94,7 +94,7 @@ static struct mir_opnd scratch_base(struct spiller *s, uint32_t at)
 {
 	uint32_t v;
 
-	if (at < reach(s))
+	if (at < scratch_reach(s))
 		return mir_off();
 	v = mir_vreg(s->m, MIR_S, 1);
 	s->m->vreg[v].tiny = true;
@@ -116,7 +116,7 @@ static struct mir_inst *build_scratch(struct spiller *s, bool store,
 	struct mir_inst *i =
 		mir_inst(s->m, op[store][data.n], store ? t : l, 3);
 
-	i->off = (int32_t)(at % reach(s));
+	i->off = (int32_t)(at % scratch_reach(s));
 	i->bytes = (uint8_t)(4 * data.n);
 	return i;
 }
@@ -128,7 +128,8 @@ static void access_scratch(struct spiller *s, struct mir_inst *at,
 	for (int k = from, w; k < from + n; k += w) {
 		const uint32_t place = slot + 4u * (uint32_t)k;
 		struct mir_opnd base[2] = { scratch_base(s, place),
-					    mir_imm(place - place % reach(s)) };
+					    mir_imm(place -
+						    place % scratch_reach(s)) };
 		struct mir_inst *i;
 
 		w = piece_dwords(from + n - k);

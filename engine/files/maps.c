@@ -297,7 +297,7 @@ struct qwen_settling {
 	_Atomic bool stop;
 };
 
-static void *settle(void *ctx)
+static void *settle_maps(void *ctx)
 {
 	struct qwen_settling *s = ctx;
 	struct piece p;
@@ -324,7 +324,7 @@ struct qwen_settling *qwen_maps_settle(const struct qwen_tensors *t,
 				     .n_maps = t->n_maps,
 				     .how = how };
 	if ((how == QWEN_PAGES_FILES || how == QWEN_PAGES_MEMORY) &&
-	    pthread_create(&s->thread, NULL, settle, s) == 0)
+	    pthread_create(&s->thread, NULL, settle_maps, s) == 0)
 		return s;
 	free(s);
 	return NULL;

@@ -30,7 +30,7 @@ static const struct own {
 
 static uint64_t seed = 2631;
 
-static float uniform(void)
+static float draw_uniform(void)
 {
 	return (float)(random_next(&seed) >> 40) * 0x1p-23f - 1;
 }
@@ -38,7 +38,7 @@ static float uniform(void)
 /* Near zero mostly, as weights are. */
 static float weight_like(void)
 {
-	return uniform() * uniform() * uniform();
+	return draw_uniform() * draw_uniform() * draw_uniform();
 }
 
 /* Bit n of the bytes at p. */
@@ -48,7 +48,7 @@ static unsigned bit(const uint8_t *p, unsigned n)
 }
 
 /* Value i of a block. */
-static double reference(const struct own *o, const uint8_t *b, uint32_t i)
+static double value_of(const struct own *o, const uint8_t *b, uint32_t i)
 {
 	const unsigned size = 32 * o->bits / 8, k = i % 32;
 	const uint8_t *g = b + 2 + i / 32 * size;
@@ -79,7 +79,7 @@ static struct qwen_matrix blocks_random(const struct own *o, uint32_t rows,
 	for (size_t i = 0; i < n; i++)
 		data[i] = (uint8_t)random_next(&seed);
 	for (size_t i = 0; i < n; i += o->bytes) {
-		_Float16 d = (_Float16)(uniform() * 0.1f);
+		_Float16 d = (_Float16)(draw_uniform() * 0.1f);
 		memcpy(data + i, &d, 2);
 	}
 	return (struct qwen_matrix){ o->type, rows, cols, data, NULL };
@@ -91,7 +91,7 @@ static double value_at(const struct own *o, const struct qwen_matrix *m,
 	const uint8_t *b = m->data;
 
 	b += ((size_t)row * m->cols + col) / o->values * o->bytes;
-	return reference(o, b, col % o->values);
+	return value_of(o, b, col % o->values);
 }
 
 static void test_unpack(const struct own *o)
@@ -153,7 +153,7 @@ static void test_pack(const struct own *o)
 		double top = 0, d;
 
 		for (uint32_t i = 0; i < o->values; i++) {
-			double off = (double)x[at + i] - reference(o, block, i);
+			double off = (double)x[at + i] - value_of(o, block, i);
 			sum += off * off;
 			top = fmax(top, fabs((double)x[at + i]));
 		}
@@ -170,8 +170,8 @@ static void test_pack(const struct own *o)
 	ok(sum < plain, "%s: that pays: %.4g without", o->name, plain);
 	size_t wrong = 0;
 	for (uint32_t i = 0; i < 256; i++)
-		wrong += reference(o, b + i / o->values * o->bytes,
-				   i % o->values) != 0;
+		wrong += value_of(o, b + i / o->values * o->bytes,
+				  i % o->values) != 0;
 	is_u64(wrong, 0, "%s: zeros stay zeros", o->name);
 }
 
@@ -189,7 +189,7 @@ static void test_product(const struct own *o)
 		mem[t] = xcalloc(1, bytes);
 		qwen_quants_place(&q[t], COLS, mem[t]);
 		for (int i = 0; i < COLS; i++)
-			x[i] = uniform();
+			x[i] = draw_uniform();
 		qwen_kernels_best()->quantize(x, COLS, &q[t]);
 		for (uint32_t r = 0; r < ROWS; r++)
 			for (uint32_t c = 0; c < COLS; c++) {

@@ -36,7 +36,7 @@ static uint32_t draw(void)
 		       corner[(r >> 8) % ARRAY_SIZE(corner)];
 }
 
-static bool run(struct lanes *t, const char *text)
+static bool run_text(struct lanes *t, const char *text)
 {
 	uint32_t code[64];
 	size_t n = code_lines_of("gfx1030", text, t->w.wave_size, code,
@@ -50,7 +50,7 @@ static bool run(struct lanes *t, const char *text)
 /* ---------------------------------------------------- vector arithmetic ----
  */
 
-static int64_t element(uint32_t v, int i, int bits, bool has_sign)
+static int64_t dot_element(uint32_t v, int i, int bits, bool has_sign)
 {
 	const uint32_t u = v << (32 - bits * (i + 1)) >> (32 - bits);
 
@@ -64,8 +64,8 @@ static int64_t dot(uint32_t a, uint32_t b, int bits, bool has_sign)
 	int64_t sum = 0;
 
 	for (int i = 0; i < 32 / bits; i++)
-		sum += element(a, i, bits, has_sign) *
-		       element(b, i, bits, has_sign);
+		sum += dot_element(a, i, bits, has_sign) *
+		       dot_element(b, i, bits, has_sign);
 	return sum;
 }
 
@@ -81,7 +81,7 @@ static uint32_t sat_unsigned(uint64_t v)
 	return v > UINT32_MAX ? UINT32_MAX : (uint32_t)v;
 }
 
-static float real(uint32_t u)
+static float float_of(uint32_t u)
 {
 	float f;
 
@@ -97,7 +97,7 @@ static uint32_t bits_of(float f)
 	return u;
 }
 
-static uint32_t unsign(uint32_t u) /* |x| of a number */
+static uint32_t clear_sign(uint32_t u) /* |x| of a number */
 {
 	return u & 0x7fffffff;
 }
@@ -141,10 +141,10 @@ static uint32_t unsign(uint32_t u) /* |x| of a number */
 	  (int32_t)((a & b) << 24) >> 8) \
 	R("v_mul_f32_sdwa v3, -v0, |v1| dst_sel:DWORD dst_unused:UNUSED_PAD " \
 	  "src0_sel:DWORD src1_sel:DWORD", \
-	  bits_of(-real(a) * real(unsign(b)))) \
+	  bits_of(-float_of(a) * float_of(clear_sign(b)))) \
 	R("v_add_f32_sdwa v3, v0, v1 clamp dst_sel:DWORD " \
 	  "dst_unused:UNUSED_PAD src0_sel:DWORD src1_sel:DWORD", \
-	  clamped(real(a) + real(b))) \
+	  clamped(float_of(a) + float_of(b))) \
 	R("v_cvt_f32_u32_sdwa v3, v0 dst_sel:DWORD dst_unused:UNUSED_PAD " \
 	  "src0_sel:BYTE_1", \
 	  bits_of((float)(a >> 8 & 255)))
@@ -193,7 +193,7 @@ static void test_vector(struct lanes *t, size_t row)
 			}
 		t->w.s[ISA_R_EXEC_LO] = k % 2 ? ~0u : draw();
 		const uint32_t exec = t->w.s[ISA_R_EXEC_LO];
-		bad += !run(t, texts[row]);
+		bad += !run_text(t, texts[row]);
 		for (int i = 0; i < t->w.wave_size && !bad; i++) {
 			const int h = i / 32, l = i % 32;
 			uint32_t want = compute(row, in[0][h][l], in[1][h][l],
@@ -226,8 +226,8 @@ static void test_compare(struct lanes *t)
 		t->v[i / 32][1][i % 32] = b;
 		want |= (uint64_t)((a >> 8 & 255) == (b & 255)) << i;
 	}
-	ok(run(t, "v_cmp_eq_u32_sdwa s[6:7], v0, v1 src0_sel:BYTE_1 "
-		  "src1_sel:BYTE_0") ||
+	ok(run_text(t, "v_cmp_eq_u32_sdwa s[6:7], v0, v1 src0_sel:BYTE_1 "
+		       "src1_sel:BYTE_0") ||
 		   t->w.wave_size == 32,
 	   "a compare of bytes runs");
 	if (t->w.wave_size == 64)
@@ -255,15 +255,15 @@ static void test_scalar(struct lanes *t)
 		}
 		t->w.s[4] = a;
 		t->w.s[5] = b;
-		bad += !run(t, "s_ff0_i32_b32 s6, s4; "
-			       "s_ff0_i32_b64 s7, s[4:5]");
+		bad += !run_text(t, "s_ff0_i32_b32 s6, s4; "
+				    "s_ff0_i32_b64 s7, s[4:5]");
 		bad += t->w.s[6] != (uint32_t)first ||
 		       t->w.s[7] != (uint32_t)first64;
 	}
 	is_i64(bad, 0, "the first zero of 32 and of 64 bits");
 	t->w.start_clock = 5000;
-	ok(run(t, "s_memtime s[8:9]; s_waitcnt lgkmcnt(0); s_nop 0; "
-		  "s_memtime s[10:11]; s_waitcnt lgkmcnt(0)"),
+	ok(run_text(t, "s_memtime s[8:9]; s_waitcnt lgkmcnt(0); s_nop 0; "
+		       "s_memtime s[10:11]; s_waitcnt lgkmcnt(0)"),
 	   "the clock is read");
 	is_u64(t->w.s[10] - t->w.s[8], 3, "it goes on by instructions");
 	is_u64(t->w.s[9], 0, "and has 64 bits");
@@ -281,11 +281,11 @@ static void test_offsets(struct lanes *t)
 	t->w.s[5] = (uint32_t)(MEMORY_VA >> 32);
 	lanes_set(t, 0, 2048);
 	lanes_set64(t, 2, MEMORY_VA + 2048);
-	ok(run(t, "global_load_dword v1, v0, s[4:5] offset:-2048; "
-		  "global_load_dword v4, v0, s[4:5] offset:2044; "
-		  "global_load_dword v5, v[2:3], off offset:-4; "
-		  "flat_load_dword v6, v[2:3] offset:2044; "
-		  "s_waitcnt vmcnt(0) lgkmcnt(0)"),
+	ok(run_text(t, "global_load_dword v1, v0, s[4:5] offset:-2048; "
+		       "global_load_dword v4, v0, s[4:5] offset:2044; "
+		       "global_load_dword v5, v[2:3], off offset:-4; "
+		       "flat_load_dword v6, v[2:3] offset:2044; "
+		       "s_waitcnt vmcnt(0) lgkmcnt(0)"),
 	   "loads with offsets run");
 	is_u64(t->v[0][1][0], 0, "-2048 of an SGPR and a VGPR");
 	is_u64(t->v[0][4][9], 1023 * 3, "2044");
@@ -306,9 +306,9 @@ static void test_compare_store(struct lanes *t)
 	lanes_set(t, 0, 0);
 	lanes_set(t, 1, 7);
 	lanes_set(t, 2, 70);
-	ok(run(t, "ds_cmpst_rtn_b32 v3, v0, v1, v2; "
-		  "ds_cmpst_rtn_b32 v4, v0, v1, v2 offset:4; "
-		  "s_waitcnt lgkmcnt(0)"),
+	ok(run_text(t, "ds_cmpst_rtn_b32 v3, v0, v1, v2; "
+		       "ds_cmpst_rtn_b32 v4, v0, v1, v2 offset:4; "
+		       "s_waitcnt lgkmcnt(0)"),
 	   "compare and store runs");
 	memcpy(got, lds, 8);
 	is_u64(got[0], 70, "what was equal is replaced");
@@ -318,7 +318,7 @@ static void test_compare_store(struct lanes *t)
 	memcpy(lds, (double[]){ -0.0, 2.0 }, 16);
 	lanes_set64(t, 6, 0);
 	lanes_set64(t, 8, UINT64_C(0x4008000000000000));
-	ok(run(t, "ds_cmpst_f64 v0, v[6:7], v[8:9]; s_waitcnt lgkmcnt(0)"),
+	ok(run_text(t, "ds_cmpst_f64 v0, v[6:7], v[8:9]; s_waitcnt lgkmcnt(0)"),
 	   "that of doubles runs");
 	is_i64(lds[7], 0x40, "-0 equals 0");
 }
@@ -332,9 +332,9 @@ static void test_format(struct lanes *t)
 	t->w.s[9] = (uint32_t)(MEMORY_VA >> 32);
 	t->w.s[10] = sizeof(memory);
 	t->w.s[11] = 0xfac | 60 << 12 | 3u << 28;
-	ok(run(t, "buffer_load_format_xyzw v[4:7], off, s[8:11], 0; "
-		  "tbuffer_load_format_xy v[8:9], off, s[8:11], 0 "
-		  "format:[BUF_FMT_16_16_16_16_UINT]; s_waitcnt vmcnt(0)"),
+	ok(run_text(t, "buffer_load_format_xyzw v[4:7], off, s[8:11], 0; "
+		       "tbuffer_load_format_xy v[8:9], off, s[8:11], 0 "
+		       "format:[BUF_FMT_16_16_16_16_UINT]; s_waitcnt vmcnt(0)"),
 	   "typed loads run");
 	for (uint32_t i = 0; i < 4; i++)
 		is_u64(t->v[0][4 + i][0], i + 1, "byte %u", i);
@@ -357,8 +357,8 @@ static void test_to_lds(struct lanes *t)
 		t->v[0][0][i] = 4 * i;
 	t->w.s[4] = (uint32_t)MEMORY_VA;
 	t->w.s[5] = (uint32_t)(MEMORY_VA >> 32);
-	ok(run(t, "global_load_dword v0, s[4:5] offset:8 lds; "
-		  "s_waitcnt vmcnt(0)"),
+	ok(run_text(t, "global_load_dword v0, s[4:5] offset:8 lds; "
+		       "s_waitcnt vmcnt(0)"),
 	   "a load to LDS runs");
 	memcpy(got, lds, sizeof(got));
 	is_u64(got[(16 + 8) / 4], 1002, "the first lane's");

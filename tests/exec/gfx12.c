@@ -14,12 +14,13 @@
 
 static uint64_t seed = 0x12015eed;
 
-static uint32_t rnd(void)
+static uint32_t draw_word(void)
 {
 	return (uint32_t)(lanes_random(&seed) >> 16);
 }
 
-static size_t assemble(const char *text, int wave, uint32_t *dw, size_t max)
+static size_t assemble_text(const char *text, int wave, uint32_t *dw,
+			    size_t max)
 {
 	struct isa_asm_options options = { .chip = "gfx1201", .wave = wave };
 	struct isa_object o;
@@ -53,7 +54,7 @@ static bool run_text(struct lanes *t, const char *text)
 	uint32_t code[64];
 
 	return lanes_run(t, code,
-			 (int)assemble(text, t->w.wave_size, code, 64));
+			 (int)assemble_text(text, t->w.wave_size, code, 64));
 }
 
 static uint32_t bits(float f)
@@ -147,15 +148,16 @@ static const struct {
 	{ "v_med3_num_f32 v3, v0, v1, v2", "d-" },
 };
 
-static uint32_t step(char kind, uint32_t a, uint32_t b)
+static uint32_t step_of(char kind, uint32_t a, uint32_t b)
 {
 	return kind == 'n' || kind == 'N' ? num(a, b, kind == 'N') :
 					    extreme(a, b, kind == 'M');
 }
 
-static uint32_t special(void)
+static uint32_t draw_special(void)
 {
-	return rnd() % 4 ? specials[rnd() % ARRAY_SIZE(specials)] : rnd();
+	return draw_word() % 4 ? specials[draw_word() % ARRAY_SIZE(specials)] :
+				 draw_word();
 }
 
 /* The same by handlers and, run often, by what is made of them. */
@@ -169,18 +171,20 @@ static void test_orders(void)
 
 		for (int n = 0; n < 40; n++) {
 			LANES_EACH(l)
-			for (int r = 0; r < 3; r++) t->v[0][r][l] = special();
+			for (int r = 0; r < 3; r++)
+				t->v[0][r][l] = draw_special();
 			run_text(t, orders[i].text);
 			LANES_EACH(l)
 			{
 				const uint32_t a = t->v[0][0][l];
 				const uint32_t b = t->v[0][1][l];
 				const uint32_t c = t->v[0][2][l];
-				uint32_t want = k[0] == 'd' ? med3(a, b, c) :
-							      step(k[0], a, b);
+				uint32_t want = k[0] == 'd' ?
+							med3(a, b, c) :
+							step_of(k[0], a, b);
 
 				if (k[1] != '-')
-					want = step(k[1], want, c);
+					want = step_of(k[1], want, c);
 				if (t->v[0][3][l] != want && !wrong++)
 					diag("%x %x %x: %x, wanted %x", a, b, c,
 					     t->v[0][3][l], want);
@@ -233,7 +237,8 @@ static uint32_t nearest8(float f, bool bf8, bool saturates)
 
 static float random_small(void)
 {
-	return ldexpf((float)(int32_t)rnd(), (int)(rnd() % 40) - 55);
+	return ldexpf((float)(int32_t)draw_word(),
+		      (int)(draw_word() % 40) - 55);
 }
 
 static void test_float8(bool bf8, bool saturates)
@@ -249,10 +254,10 @@ static void test_float8(bool bf8, bool saturates)
 		LANES_EACH(l)
 		{
 			t->v[0][0][l] = n % 8 ? bits(random_small()) :
-						special();
+						draw_special();
 			t->v[0][1][l] = bits(random_small());
 			t->v[0][2][l] = 0x55aa55aa;
-			t->v[0][4][l] = rnd();
+			t->v[0][4][l] = draw_word();
 			t->v[0][6][l] = 0;
 			t->v[0][7][l] = n * 32 + l < 256 ?
 						(uint32_t)(n * 32 + l) << 16 :
@@ -406,13 +411,13 @@ static struct at sparse_at(enum type t, int k_all, int wave, int k,
 			    8 * (k / 4 % 4) };
 }
 
-static uint32_t *word(struct lanes *t, int first, struct at x, int low)
+static uint32_t *word_of(struct lanes *t, int first, struct at x, int low)
 {
 	return &t->v[(x.lane + low) / 32][first + x.reg][(x.lane + low) % 32];
 }
 
 /* A small integer, which all types hold; unsigned where they are. */
-static uint32_t element(enum type t, int v)
+static uint32_t element_bits(enum type t, int v)
 {
 	static const uint8_t fp8[] = { 0, 0x38, 0x40, 0x44, 0x48 },
 			     bf8[] = { 0, 0x3c, 0x40, 0x42, 0x44 };
@@ -464,9 +469,10 @@ static double half_value(uint32_t h)
 
 enum { A = 0, B = 16, C = 32, INDEX = 48 };
 
-static void put(struct lanes *t, int first, struct at x, int low, uint32_t v)
+static void put_element(struct lanes *t, int first, struct at x, int low,
+			uint32_t v)
 {
-	*word(t, first, x, low) |= v << x.bit;
+	*word_of(t, first, x, low) |= v << x.bit;
 }
 
 static void fill_a(struct lanes *t, const struct matrix *m, double (*a)[64])
@@ -476,9 +482,11 @@ static void fill_a(struct lanes *t, const struct matrix *m, double (*a)[64])
 	for (int i = 0; i < 16; i++)
 		for (int k = 0; k < m->k; k += m->sparse ? 4 : 1) {
 			struct at x, index = { 0 };
-			int v = (int)(rnd() % 9) - 4, w = (int)(rnd() % 9) - 4;
-			const int p = (int)(rnd() % 3);
-			const int q = p + 1 + (int)(rnd() % (3 - (unsigned)p));
+			int v = (int)(draw_word() % 9) - 4,
+			    w = (int)(draw_word() % 9) - 4;
+			const int p = (int)(draw_word() % 3);
+			const int q =
+				p + 1 + (int)(draw_word() % (3 - (unsigned)p));
 			const bool repeats =
 				wave == 64 && m->a == IU4 &&
 				(m->k == 16 || (m->sparse && m->k == 32));
@@ -489,15 +497,16 @@ static void fill_a(struct lanes *t, const struct matrix *m, double (*a)[64])
 						dense_at(m->a, m->k, false,
 							 wave, k);
 				x.lane += 32 * copy, index.lane += 32 * copy;
-				put(t, A, x, i, element(m->a, v));
+				put_element(t, A, x, i, element_bits(m->a, v));
 				if (!m->sparse)
 					continue;
 				if (type_bits[m->a] == 16)
 					x.bit = 16;
 				else
 					x.bit += type_bits[m->a];
-				put(t, A, x, i, element(m->a, w));
-				put(t, INDEX, index, i, (uint32_t)(p | q << 2));
+				put_element(t, A, x, i, element_bits(m->a, w));
+				put_element(t, INDEX, index, i,
+					    (uint32_t)(p | q << 2));
 			}
 			if (m->sparse)
 				a[i][k + p] = v, a[i][k + q] = w;
@@ -513,25 +522,25 @@ static void fill_b(struct lanes *t, const struct matrix *m, double (*b)[64])
 	for (int j = 0; j < 16; j++)
 		for (int k = 0; k < m->k; k++) {
 			struct at x = dense_at(m->b, m->k, m->sparse, wave, k);
-			const int v = (int)(rnd() % 9) - 4;
+			const int v = (int)(draw_word() % 9) - 4;
 
-			put(t, B, x, j, element(m->b, v));
+			put_element(t, B, x, j, element_bits(m->b, v));
 			if (wave == 64 && m->b == IU4 && m->k == 16) {
 				x.lane += 32;
-				put(t, B, x, j, element(m->b, v));
+				put_element(t, B, x, j, element_bits(m->b, v));
 			}
 			b[j][k] = v;
 		}
 }
 
-static int registers(enum type t, int k, int wave)
+static int registers_of(enum type t, int k, int wave)
 {
 	const int n = k * type_bits[t] * 16 / 32 / wave;
 
 	return n ? n : 1;
 }
 
-static void range(char *out, int first, int n)
+static void print_range(char *out, int first, int n)
 {
 	if (n == 1)
 		sprintf(out, "v%d", first);
@@ -545,9 +554,10 @@ static void matrix_text(const struct matrix *m, int wave, char out[256])
 	const int sums = 256 / wave / (half ? 2 : 1);
 	char a[24], b[24], c[24];
 
-	range(a, A, registers(m->a, m->sparse ? m->k / 2 : m->k, wave));
-	range(b, B, registers(m->b, m->k, wave));
-	range(c, C, sums);
+	print_range(a, A,
+		    registers_of(m->a, m->sparse ? m->k / 2 : m->k, wave));
+	print_range(b, B, registers_of(m->b, m->k, wave));
+	print_range(c, C, sums);
 	sprintf(out, "v_%s %s, %s, %s, %s%s\n", m->name, c, a, b,
 		m->sparse ? "v48" : c, m->acc != 'i' ? "" : " neg_lo:[1,1,0]");
 }
@@ -576,16 +586,17 @@ static void test_matrix(const struct matrix *m, int wave)
 	fill_b(t, m, b);
 	for (int i = 0; i < 16; i++)
 		for (int j = 0; j < 16; j++) {
-			c[i][j] = m->acc == 'h' ? 0 : (int)(rnd() % 64) - 32;
-			put(t, C, sum_at(m->acc, wave, i), j,
-			    sum_bits(m->acc, c[i][j]));
+			c[i][j] = m->acc == 'h' ? 0 :
+						  (int)(draw_word() % 64) - 32;
+			put_element(t, C, sum_at(m->acc, wave, i), j,
+				    sum_bits(m->acc, c[i][j]));
 		}
 	matrix_text(m, wave, text);
 	run_text(t, text);
 	for (int i = 0; i < 16; i++)
 		for (int j = 0; j < 16; j++) {
 			const struct at x = sum_at(m->acc, wave, i);
-			const uint32_t got = *word(t, C, x, j) >> x.bit;
+			const uint32_t got = *word_of(t, C, x, j) >> x.bit;
 			double v;
 
 			for (int k = 0; k < m->k; k++)
@@ -648,7 +659,7 @@ static void test_permlane(void)
 
 	for (int l = 0; l < 64; l++) {
 		t->v[l / 32][0][l % 32] = (uint32_t)l;
-		t->v[l / 32][1][l % 32] = rnd();
+		t->v[l / 32][1][l % 32] = draw_word();
 	}
 	run_text(t, "v_permlane16_var_b32 v2, v0, v1\n"
 		    "v_permlanex16_var_b32 v3, v0, v1\n");
@@ -681,7 +692,7 @@ static void bench_run12(struct bench *b, const char *text)
 	uint32_t code[128];
 
 	bench_load(b, code,
-		   4 * assemble(text, b->wave[0].wave_size, code, 128));
+		   4 * assemble_text(text, b->wave[0].wave_size, code, 128));
 	for (int n = 0; n < 8; n++) {
 		for (int i = 0; i < b->group.n_waves; i++)
 			soft_wave_run(&b->wave[i], 100000);

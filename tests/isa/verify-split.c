@@ -68,7 +68,7 @@ static const struct {
 	  "matrix" },
 };
 
-static bool assemble(const char *text, uint32_t *code, size_t *n)
+static bool assemble_text(const char *text, uint32_t *code, size_t *n)
 {
 	struct isa_asm_options options = { .chip = "gfx1201", .wave = 32 };
 	struct isa_object o;
@@ -97,7 +97,7 @@ int main(void)
 		struct err e = { 0 };
 		uint32_t code[64];
 		size_t n = 0;
-		bool good = assemble(cases[i].text, code, &n);
+		bool good = assemble_text(cases[i].text, code, &n);
 
 		verify_input_raw(&in, t, code, n);
 		good = good && isa_verify(&in, &r, &e) &&

@@ -151,7 +151,7 @@ static json_t *command(const char *method, json_t *params)
 	return result ? result : json_object();
 }
 
-static void tell(const char *method, json_t *params)
+static void send_method(const char *method, json_t *params)
 {
 	json_decref(command(method, params));
 }
@@ -171,10 +171,10 @@ bool browser_start(const char *folder)
 	snprintf(session, sizeof(session), "%s",
 		 json_string_value(json_object_get(r, "sessionId")));
 	json_decref(r);
-	tell("Runtime.enable", json_object());
-	tell("Log.enable", json_object());
-	tell("Network.enable", json_object());
-	tell("Page.enable", json_object());
+	send_method("Runtime.enable", json_object());
+	send_method("Log.enable", json_object());
+	send_method("Network.enable", json_object());
+	send_method("Page.enable", json_object());
 	return true;
 }
 
@@ -207,18 +207,18 @@ const char *browser_first_error(void)
 
 void browser_visit(const char *address)
 {
-	tell("Page.navigate", json_pack("{s:s}", "url", address));
+	send_method("Page.navigate", json_pack("{s:s}", "url", address));
 }
 
 void browser_look(int width, int height, bool phone, bool dark)
 {
-	tell("Emulation.setDeviceMetricsOverride",
-	     json_pack("{s:i,s:i,s:i,s:b}", "width", width, "height", height,
-		       "deviceScaleFactor", 1, "mobile", phone));
-	tell("Emulation.setEmulatedMedia",
-	     json_pack("{s:[{s:s,s:s}]}", "features", "name",
-		       "prefers-color-scheme", "value",
-		       dark ? "dark" : "light"));
+	send_method("Emulation.setDeviceMetricsOverride",
+		    json_pack("{s:i,s:i,s:i,s:b}", "width", width, "height",
+			      height, "deviceScaleFactor", 1, "mobile", phone));
+	send_method("Emulation.setEmulatedMedia",
+		    json_pack("{s:[{s:s,s:s}]}", "features", "name",
+			      "prefers-color-scheme", "value",
+			      dark ? "dark" : "light"));
 }
 
 const char *browser_eval(const char *expression)
@@ -250,18 +250,18 @@ bool browser_wait(const char *expression)
 
 void browser_press(const char *key, int code)
 {
-	tell("Input.dispatchKeyEvent",
-	     json_pack("{s:s,s:s,s:i,s:s}", "type", "keyDown", "key", key,
-		       "windowsVirtualKeyCode", code, "text",
-		       code == 13 ? "\r" : ""));
-	tell("Input.dispatchKeyEvent",
-	     json_pack("{s:s,s:s,s:i}", "type", "keyUp", "key", key,
-		       "windowsVirtualKeyCode", code));
+	send_method("Input.dispatchKeyEvent",
+		    json_pack("{s:s,s:s,s:i,s:s}", "type", "keyDown", "key",
+			      key, "windowsVirtualKeyCode", code, "text",
+			      code == 13 ? "\r" : ""));
+	send_method("Input.dispatchKeyEvent",
+		    json_pack("{s:s,s:s,s:i}", "type", "keyUp", "key", key,
+			      "windowsVirtualKeyCode", code));
 }
 
 void browser_type(const char *text)
 {
-	tell("Input.insertText", json_pack("{s:s}", "text", text));
+	send_method("Input.insertText", json_pack("{s:s}", "text", text));
 }
 
 void browser_click(const char *selector)
@@ -282,9 +282,10 @@ void browser_click(const char *selector)
 		return;
 	}
 	for (int i = 0; i < 2; i++)
-		tell("Input.dispatchMouseEvent",
-		     json_pack("{s:s,s:f,s:f,s:s,s:i}", "type", parts[i], "x",
-			       x, "y", y, "button", "left", "clickCount", 1));
+		send_method("Input.dispatchMouseEvent",
+			    json_pack("{s:s,s:f,s:f,s:s,s:i}", "type", parts[i],
+				      "x", x, "y", y, "button", "left",
+				      "clickCount", 1));
 }
 
 void browser_shot(const char *name, bool whole)
@@ -308,7 +309,7 @@ void browser_shot(const char *name, bool whole)
 }
 
 /* What a node of the accessibility tree says under a key. */
-static const char *said(json_t *node, const char *key)
+static const char *text_of(json_t *node, const char *key)
 {
 	const char *s = json_string_value(
 		json_object_get(json_object_get(node, key), "value"));
@@ -330,8 +331,8 @@ unsigned browser_n_nameless(char first[128])
 	json_array_foreach (json_object_get(r, "nodes"), i, node)
 		for (size_t k = 0; k < ARRAY_SIZE(roles); k++)
 			if (!json_is_true(json_object_get(node, "ignored")) &&
-			    !strcmp(said(node, "role"), roles[k]) &&
-			    !*said(node, "name") && !n++)
+			    !strcmp(text_of(node, "role"), roles[k]) &&
+			    !*text_of(node, "name") && !n++)
 				snprintf(first, 128, "a %s", roles[k]);
 	json_decref(r);
 	return n;

@@ -6,7 +6,7 @@
 #include "tests/tap.h"
 
 /* Each press of Tab leads to something else, and one sees what it is. */
-static void walk(const char *name)
+static void walk_keys(const char *name)
 {
 	static const char reach[] =
 		"[...document.querySelectorAll('a[href], button, input, select, "
@@ -48,7 +48,7 @@ void browser_audit(const char *name, bool keys)
 	if (!is_u64(browser_n_nameless(first), 0, "%s: all has a name", name))
 		diag("%s", first);
 	if (keys)
-		walk(name);
+		walk_keys(name);
 	buf_fini(&js);
 }
 

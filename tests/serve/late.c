@@ -27,7 +27,7 @@ static double seconds_since(uint64_t begin_ns)
 }
 
 /* Sends the text, then a byte now and then; the answer's status; 0: none. */
-static int trickle(const char *text, double *seconds)
+static int trickle_request(const char *text, double *seconds)
 {
 	const uint64_t begin = time_mono_ns();
 	struct web_reply r = { 0 };
@@ -61,7 +61,7 @@ static void *send_headers(void *ctx)
 {
 	struct client *c = ctx;
 
-	c->status = trickle("GET /health HTTP/1.1\r\nX: ", &c->seconds);
+	c->status = trickle_request("GET /health HTTP/1.1\r\nX: ", &c->seconds);
 	return NULL;
 }
 
@@ -69,9 +69,10 @@ static void *send_body(void *ctx)
 {
 	struct client *c = ctx;
 
-	c->status = trickle("POST /v1/completions HTTP/1.1\r\nHost: a\r\n"
-			    "Content-Length: 10000\r\n\r\n{",
-			    &c->seconds);
+	c->status =
+		trickle_request("POST /v1/completions HTTP/1.1\r\nHost: a\r\n"
+				"Content-Length: 10000\r\n\r\n{",
+				&c->seconds);
 	return NULL;
 }
 

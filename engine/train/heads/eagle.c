@@ -163,7 +163,8 @@ static struct tensor *seen_keys(const struct batch *b, uint32_t step)
 	return seen;
 }
 
-static struct tensor *attend(struct batch *b, struct tensor *in, uint32_t step)
+static struct tensor *attend_steps(struct batch *b, struct tensor *in,
+				   uint32_t step)
 {
 	const struct train_eagle *h = b->h;
 	const struct qwen_config *c = &h->m->config;
@@ -203,7 +204,7 @@ static struct tensor *run_layer(struct batch *b, struct tensor *x,
 		norm_part(h, embed_tokens(b, step), TRAIN_EAGLE_EMBED_NORM);
 	struct tensor *hidden = norm_part(h, x, TRAIN_EAGLE_HIDDEN_NORM);
 
-	x = tape_add(x, attend(b, tape_append(embed, hidden, 2), step));
+	x = tape_add(x, attend_steps(b, tape_append(embed, hidden, 2), step));
 	struct tensor *in = norm_part(h, x, TRAIN_EAGLE_FFN_NORM);
 	struct tensor *gate = tape_apply(
 		TAPE_SILU, tape_linear(in, w[TRAIN_EAGLE_GATE], NULL));
@@ -229,11 +230,9 @@ struct tensor *train_eagle_loss(struct train_eagle *h, const float *x,
 		struct tensor *logits =
 			tape_linear(norm_part(h, in, TRAIN_EAGLE_NORM),
 				    h->w[TRAIN_EAGLE_OUT], NULL);
-		struct tensor *loss = tape_cross_entropy(logits, target[s]);
-		if (!loss)
+
+		if (!train_heads_lose(sum, s, logits, target[s], &all))
 			return NULL;
-		train_heads_count(sum, s, logits, loss, target[s]);
-		all = all ? tape_add(all, loss) : loss;
 	}
 	return all;
 }

@@ -50,10 +50,13 @@ struct train_heads_sum {
 };
 /* Which of n logits is the largest, the first of them. */
 uint32_t train_heads_likeliest(const float *logits, size_t n);
-/* Adds what a head's logits [..., vocab], of that mean loss, were like. */
-void train_heads_count(struct train_heads_sum *sum, uint32_t head,
-		       const struct tensor *logits, const struct tensor *loss,
-		       const uint32_t *target);
+/*
+ * Adds the mean loss of a head's logits [..., vocab] to *all, NULL at first,
+ * and what they were like to *sum.  false: the tape has no memory.
+ */
+bool train_heads_lose(struct train_heads_sum *sum, uint32_t head,
+		      struct tensor *logits, const uint32_t *target,
+		      struct tensor **all);
 
 /* ---------------------------------------------------------- medusa.c ---- */
 

@@ -48,12 +48,9 @@ struct tensor *train_medusa_loss(struct train_medusa *h, const float *x,
 			TAPE_SILU, tape_linear(in, h->linear[i], h->bias[i]));
 		struct tensor *logits =
 			tape_linear(tape_add(in, turned), h->out[i], NULL);
-		struct tensor *loss = tape_cross_entropy(logits, target[i]);
 
-		if (!loss)
+		if (!train_heads_lose(sum, i, logits, target[i], &all))
 			return NULL;
-		train_heads_count(sum, i, logits, loss, target[i]);
-		all = all ? tape_add(all, loss) : loss;
 	}
 	return all;
 }

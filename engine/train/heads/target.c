@@ -23,9 +23,9 @@ uint32_t train_heads_likeliest(const float *logits, size_t n)
 	return (uint32_t)best;
 }
 
-void train_heads_count(struct train_heads_sum *sum, uint32_t head,
-		       const struct tensor *logits, const struct tensor *loss,
-		       const uint32_t *target)
+static void count_right(struct train_heads_sum *sum, uint32_t head,
+			const struct tensor *logits, const struct tensor *loss,
+			const uint32_t *target)
 {
 	const size_t n = logits->shape.dim[logits->shape.n - 1];
 	const size_t rows = n ? tape_count(logits) / n : 0;
@@ -38,4 +38,17 @@ void train_heads_count(struct train_heads_sum *sum, uint32_t head,
 	}
 	sum->targets[head] += targets;
 	sum->loss[head] += (double)targets * (double)loss->data[0];
+}
+
+bool train_heads_lose(struct train_heads_sum *sum, uint32_t head,
+		      struct tensor *logits, const uint32_t *target,
+		      struct tensor **all)
+{
+	struct tensor *loss = tape_cross_entropy(logits, target);
+
+	if (!loss)
+		return false;
+	count_right(sum, head, logits, loss, target);
+	*all = *all ? tape_add(*all, loss) : loss;
+	return *all;
 }

@@ -208,8 +208,9 @@ static bool seen_fits(const struct tensor *q, const struct tensor *k,
 	       !memcmp(all.dim, heads.dim, all.n * sizeof(*all.dim));
 }
 
-static struct tensor *attend(struct tensor *q, struct tensor *k,
-			     struct tensor *v, bool causal, struct tensor *seen)
+static struct tensor *attend_keys(struct tensor *q, struct tensor *k,
+				  struct tensor *v, bool causal,
+				  struct tensor *seen)
 {
 	struct tape *t = q->tape;
 	struct tape_shape s;
@@ -247,11 +248,11 @@ static struct tensor *attend(struct tensor *q, struct tensor *k,
 struct tensor *tape_attention(struct tensor *q, struct tensor *k,
 			      struct tensor *v, bool causal)
 {
-	return q && k && v ? attend(q, k, v, causal, NULL) : NULL;
+	return q && k && v ? attend_keys(q, k, v, causal, NULL) : NULL;
 }
 
 struct tensor *tape_attention_seen(struct tensor *q, struct tensor *k,
 				   struct tensor *v, struct tensor *seen)
 {
-	return q && k && v && seen ? attend(q, k, v, false, seen) : NULL;
+	return q && k && v && seen ? attend_keys(q, k, v, false, seen) : NULL;
 }

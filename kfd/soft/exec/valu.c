@@ -226,7 +226,12 @@ static void write_mask(struct soft_wave *w, const struct soft_uop *u,
 /* ------------------------------------------------------------- handlers ----
  */
 
-void soft_valu_run(struct soft_wave *w, const struct soft_uop *u)
+typedef void finish_fn(struct soft_wave *w, const struct soft_uop *u,
+		       struct half *h, int half);
+
+/* `finish` is a constant where it is inlined. */
+static inline __attribute__((always_inline)) void
+run_halves(struct soft_wave *w, const struct soft_uop *u, finish_fn *finish)
 {
 	const struct isa_operand *mask = NULL;
 	uint32_t out[2] = { 0, 0 };
@@ -239,9 +244,14 @@ void soft_valu_run(struct soft_wave *w, const struct soft_uop *u)
 		compute_half(&h);
 		out[half] = h.x.mask_out & h.x.exec;
 		mask = h.mask;
-		finish_half(w, u, &h, half);
+		finish(w, u, &h, half);
 	}
 	write_mask(w, u, mask, out);
+}
+
+void soft_valu_run(struct soft_wave *w, const struct soft_uop *u)
+{
+	run_halves(w, u, finish_half);
 }
 
 void soft_valu_run_part(struct soft_wave *w, const struct soft_uop *u, int half,
@@ -260,27 +270,19 @@ void soft_valu_run_part(struct soft_wave *w, const struct soft_uop *u, int half,
 	finish_half(w, u, &h, half);
 }
 
+static void finish_sdwa(struct soft_wave *w, const struct soft_uop *u,
+			struct half *h, int half)
+{
+	if (!h->dst)
+		return;
+	finish_float(w, u, h);
+	soft_sdwa_put(&u->in, h->x.exec, h->d[0], w->v[half][h->dst->reg]);
+}
+
 /* gfx10's SDWA: results of up to 32 bits, or a mask. */
 static void valu_sdwa(struct soft_wave *w, const struct soft_uop *u)
 {
-	const struct isa_operand *mask = NULL;
-	uint32_t out[2] = { 0, 0 };
-	struct half h;
-
-	h.row = u->op;
-	for (int half = 0; half < w->wave_size / SOFT_LANES; half++) {
-		if (!fetch_all(w, u, &h, half, 0, u->in.n_opnd))
-			return;
-		compute_half(&h);
-		out[half] = h.x.mask_out & h.x.exec;
-		mask = h.mask;
-		if (!h.dst)
-			continue;
-		finish_float(w, u, &h);
-		soft_sdwa_put(&u->in, h.x.exec, h.d[0],
-			      w->v[half][h.dst->reg]);
-	}
-	write_mask(w, u, mask, out);
+	run_halves(w, u, finish_sdwa);
 }
 
 /* Both halves of the pair read before either writes (RDNA3 ISA 7.6). */

@@ -44,8 +44,8 @@ static float widen_bf8(uint32_t v)
  * The float of bits u; `random`: as many bits as are cut of a normal number, in
  * the upper bits of the word, or NULL to round to nearest even.
  */
-static uint32_t narrow(uint32_t u, const struct float8 *f,
-		       const uint32_t *random, bool saturates)
+static uint32_t round_to_float8(uint32_t u, const struct float8 *f,
+				const uint32_t *random, bool saturates)
 {
 	const uint32_t sign = u >> 24 & 0x80, a = u & 0x7fffffff;
 	const int exp = (int)(a >> 23) - 127 + f->bias, cut = 23 - f->fraction;
@@ -105,8 +105,8 @@ WIDEN2(bf8)
 		const bool sat = soft_ovfl16(x->mode); \
 		LANES(i) \
 		x->d[i] = (x->c[i] & ~(0xffffu << 16 * (n))) | \
-			  (narrow(x->a[i], &type, NULL, sat) | \
-			   narrow(x->b[i], &type, NULL, sat) << 8) \
+			  (round_to_float8(x->a[i], &type, NULL, sat) | \
+			   round_to_float8(x->b[i], &type, NULL, sat) << 8) \
 				  << 16 * (n); \
 	}
 NARROW2(fp8, 0)
@@ -120,7 +120,8 @@ NARROW2(bf8, 1)
 		const bool sat = soft_ovfl16(x->mode); \
 		LANES(i) \
 		x->d[i] = (x->c[i] & ~(0xffu << 8 * (n))) | \
-			  narrow(x->a[i], &type, &x->b[i], sat) << 8 * (n); \
+			  round_to_float8(x->a[i], &type, &x->b[i], sat) \
+				  << 8 * (n); \
 	}
 BYTES(NARROW_SR, fp8)
 BYTES(NARROW_SR, bf8)

@@ -193,8 +193,8 @@ static void read_sparse(struct soft_wave *w, const struct spread *s,
 }
 
 /* Sixteen of them from k on, as registers of gfx11. */
-static void pack(const struct soft_matrix *m, elements e, unsigned k,
-		 uint32_t (*v)[SOFT_LANES])
+static void pack_elements(const struct soft_matrix *m, elements e, unsigned k,
+			  uint32_t (*v)[SOFT_LANES])
 {
 	const int bits = m->acc == WMMA_IU8 ? bits_of(m->a) : 16;
 
@@ -247,7 +247,7 @@ static bool is_half(const struct soft_matrix *m)
 	return m->acc == WMMA_F16 || m->acc == WMMA_BF16;
 }
 
-static uint32_t widen(enum wmma_type acc, uint32_t v)
+static uint32_t widen_sum(enum wmma_type acc, uint32_t v)
 {
 	return acc == WMMA_F16	? f32_bits(soft_f32_from_f16(v & 0xffff)) :
 	       acc == WMMA_BF16 ? v << 16 :
@@ -255,7 +255,7 @@ static uint32_t widen(enum wmma_type acc, uint32_t v)
 }
 
 /* The default NaN stands for all. */
-static uint32_t narrow(enum wmma_type acc, uint32_t v, uint32_t mode)
+static uint32_t narrow_sum(enum wmma_type acc, uint32_t v, uint32_t mode)
 {
 	const bool nan = (v & 0x7fffffff) > F32_INF;
 
@@ -288,7 +288,7 @@ static void read_sums(struct soft_wave *w, const struct soft_matrix *m,
 		for (int l = 0; l < WMMA_N; l++) {
 			const uint32_t v = row ? row[l] >> shift : o->value;
 
-			c[r][l] = (widen(m->acc, v) & keep) ^ flip;
+			c[r][l] = (widen_sum(m->acc, v) & keep) ^ flip;
 		}
 	}
 }
@@ -302,12 +302,12 @@ static void write_sums(struct soft_wave *w, const struct soft_matrix *m,
 			acc_row(w, in->opnd[0].reg, r, is_half(m), &shift);
 
 		for (int l = 0; l < WMMA_N; l++)
-			row[l] =
-				!is_half(m) ?
-					d[r][l] :
-					(row[l] & ~(0xffffu << shift)) |
-						narrow(m->acc, d[r][l], w->mode)
-							<< shift;
+			row[l] = !is_half(m) ?
+					 d[r][l] :
+					 (row[l] & ~(0xffffu << shift)) |
+						 narrow_sum(m->acc, d[r][l],
+							    w->mode)
+							 << shift;
 	}
 }
 
@@ -351,7 +351,7 @@ static void gather(struct soft_wave *w, struct operand *o, unsigned k,
 	if (has_whole_words(&o->s))
 		copy_words(w, &o->s, o->reg, k, v);
 	else
-		pack(o->s.m, o->e, k, v);
+		pack_elements(o->s.m, o->e, k, v);
 }
 
 static void multiply(struct soft_wave *w, const struct soft_matrix *m,
