@@ -102,7 +102,7 @@ const char *kfd_spec_asked(const char *option, char out[256])
 	return kfd_spec(option ? option : getenv("T0_DEVICE"), visible, out);
 }
 
-/* The part after "kfd". */
+/* Of gfx11, or another chip that there is in software, too. */
 bool kfd_node_is_usable(const struct kfd_node *n)
 {
 	const struct isa_chip *chip = isa_chip_of_target(n->gfx_target);
@@ -111,6 +111,7 @@ bool kfd_node_is_usable(const struct kfd_node *n)
 			     (chip && soft_has_chip(chip)));
 }
 
+/* The part after "kfd". */
 static bool parse_choice(const char *s, struct kfd_select *sel)
 {
 	uint64_t n;
@@ -308,7 +309,8 @@ bool kfd_select_gpus(const struct kfd_select *sel, const struct kfd_topology *t,
 		char gfx[16];
 
 		kfd_gfx_name(out[0].node->gfx_target, gfx);
-		return err_set(e, ERR_NODEV, "kfd:%d is %s; wanted gfx11",
+		return err_set(e, ERR_NODEV, "kfd:%d is %s; wanted gfx11, or "
+			       "another chip of `t0-device list`",
 			       out[0].number, gfx);
 	}
 	return true;
