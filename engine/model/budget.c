@@ -2,7 +2,8 @@
  * engine/model/budget.c - types of matrices for so many bits.
  *
  * What a matrix loses alone says where bits help; that losses of several add up
- * is taken for granted, which is near enough to choose by.
+ * is taken for granted, which is near enough to choose by.  Experts of a layer,
+ * few of which a text sees enough of, have one type for each of their matrices.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -22,42 +23,66 @@ static const enum qwen_weights choices[2][CHOICES] = {
 
 /* ---- matrices by number ---- */
 
-#define OF_LAYER 7
+/* q, k, v, o, gate, up, down; the last three of all experts, if there are any.
+ */
+enum { OF_LAYER = 7, OF_FFN = 3 };
 
 uint32_t qwen_matrix_count(const struct qwen_model *m)
 {
 	return 1 + OF_LAYER * m->config.layers + !m->config.tied;
 }
 
-static struct qwen_matrix *matrix_at(struct qwen_model *m, uint32_t number)
+static uint32_t matrices_of(const struct qwen_model *m, uint32_t number)
+{
+	const uint32_t experts = m->config.experts.n;
+
+	return experts && number && number <= OF_LAYER * m->config.layers &&
+			       (number - 1) % OF_LAYER >= OF_LAYER - OF_FFN ?
+		       experts :
+		       1;
+}
+
+/* The i-th of those of a number. */
+static struct qwen_matrix *matrix_at(struct qwen_model *m, uint32_t number,
+				     uint32_t i)
 {
 	if (number == 0)
 		return &m->embed;
 	if (number > OF_LAYER * m->config.layers)
 		return &m->head;
 	struct qwen_layer *l = &m->layer[(number - 1) / OF_LAYER];
-	struct qwen_matrix *const all[OF_LAYER] = { &l->q,   &l->k,    &l->v,
-						    &l->o,   &l->gate, &l->up,
-						    &l->down };
+	struct qwen_expert *x = m->config.experts.n ? &l->expert[i] : NULL;
+	struct qwen_matrix *const all[OF_LAYER] = {
+		&l->q,
+		&l->k,
+		&l->v,
+		&l->o,
+		x ? &x->gate : &l->gate,
+		x ? &x->up : &l->up,
+		x ? &x->down : &l->down,
+	};
 	return all[(number - 1) % OF_LAYER];
 }
 
 uint32_t qwen_matrix_number(const struct qwen_model *m,
 			    const struct qwen_matrix *w)
 {
-	for (uint32_t i = 1; i < qwen_matrix_count(m); i++)
-		if (matrix_at((struct qwen_model *)m, i) == w)
-			return i;
+	struct qwen_model *of = (struct qwen_model *)m;
+
+	for (uint32_t k = 1; k < qwen_matrix_count(m); k++)
+		for (uint32_t i = 0; i < matrices_of(m, k); i++)
+			if (matrix_at(of, k, i) == w)
+				return k;
 	return 0; /* the embedding, or an output layer that is it */
 }
 
-/* Are a matrix's rows whole blocks of a choice? */
+/* Are rows of a number whole blocks of a choice? */
 static bool can_be(struct qwen_model *m, uint32_t number, enum qwen_weights w)
 {
 	const uint32_t whole = qwen_is_block(w) ? qwen_layout(w).values :
 						  QWEN_GROUP;
 
-	return matrix_at(m, number)->cols % whole == 0;
+	return matrix_at(m, number, 0)->cols % whole == 0;
 }
 
 static int least_choice(struct qwen_model *m, const enum qwen_weights *choice,
@@ -115,29 +140,39 @@ static bool text_try(struct trial *t, bool keep, double *sum, struct err *e)
 	return true;
 }
 
-/* One matrix as one type, and back. */
+/* The matrices of one number as one type, and back. */
 static bool matrix_try(struct trial *t, uint32_t number, int k, struct err *e)
 {
 	struct qwen_model *m = t->m;
-	struct qwen_matrix *w = matrix_at(m, number), was = *w, as = was;
+	const uint32_t n = matrices_of(m, number);
+	struct qwen_matrix *was = xcalloc(n, sizeof(*was));
 	const bool both = number == 0 && m->config.tied;
 	struct qwen_blocks blocks = { 0 };
 	const struct qwen_convert how = { .kernels = m->kernels,
 					  .threads = m->threads,
 					  .blocks = &blocks };
+	uint32_t done = 0;
+	bool ok = true;
 
-	as.type = t->choice[k];
-	as.scale = NULL;
-	bool ok = qwen_matrix_convert(&how, &as, &was, "of a layer", e);
-	if (ok) {
-		*w = as;
-		if (both)
-			m->head = as;
-		ok = text_try(t, false, &t->loss[number * CHOICES + k], e);
-		*w = was;
-		if (both)
-			m->head = was;
+	for (; ok && done < n; done++) {
+		struct qwen_matrix *w = matrix_at(m, number, done), as = *w;
+
+		was[done] = *w;
+		as.type = t->choice[k];
+		as.scale = NULL;
+		ok = qwen_matrix_convert(&how, &as, &was[done], "of a layer",
+					 e);
+		if (ok)
+			*w = as;
 	}
+	if (ok && both)
+		m->head = m->embed;
+	ok = ok && text_try(t, false, &t->loss[number * CHOICES + k], e);
+	while (done--)
+		*matrix_at(m, number, done) = was[done];
+	if (both)
+		m->head = m->embed;
+	free(was);
 	qwen_blocks_fini(&blocks);
 	return ok;
 }
@@ -162,11 +197,11 @@ static bool matrices_try(struct trial *t, struct err *e)
 static double bytes_of(struct qwen_model *m, uint32_t number,
 		       enum qwen_weights type)
 {
-	struct qwen_matrix w = *matrix_at(m, number);
+	struct qwen_matrix w = *matrix_at(m, number, 0);
 
 	w.type = type;
 	w.scale = NULL;
-	return (double)qwen_matrix_bytes(&w);
+	return (double)qwen_matrix_bytes(&w) * matrices_of(m, number);
 }
 
 /* The step up that helps most for its bytes, of those that are left. */
@@ -216,8 +251,8 @@ static bool bytes_left(struct qwen_model *m, const enum qwen_weights *choice,
 	double weights = 0, least = 0;
 
 	for (uint32_t i = 0; i < qwen_matrix_count(m); i++) {
-		const struct qwen_matrix *w = matrix_at(m, i);
-		weights += (double)w->rows * w->cols;
+		const struct qwen_matrix *w = matrix_at(m, i, 0);
+		weights += (double)w->rows * w->cols * matrices_of(m, i);
 		least += bytes_of(m, i, choice[least_choice(m, choice, i)]);
 	}
 	*left = bits / 8 * weights - least;
@@ -245,9 +280,6 @@ bool qwen_budget_spend(struct qwen_model *m, const struct qwen_budget *how,
 					  .stop = how->stop };
 	double left;
 
-	if (m->config.experts.n)
-		return err_set(e, ERR_UNSUPPORTED, "a mixture of experts has no "
-			       "types by matrix; wanted --to, or a dense model");
 	if (!qwen_calibration_check(m, how->n, e) ||
 	    !bytes_left(m, t.choice, how->bits, &left, e))
 		return false;

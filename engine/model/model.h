@@ -134,18 +134,20 @@ bool qwen_calibration_check(const struct qwen_model *m, size_t n,
 /* ---------------------------------------------------------- budget.c ---- */
 
 /*
- * Matrices of a dense model by number: the embedding, those of each layer in the
- * order of a pass, the output layer where it is another one.
+ * Matrices by number: the embedding, those of each layer in the order of a
+ * pass, the output layer where it is another one.  Where there are experts,
+ * their gates have one number, and so have their ups and their downs.
  */
 uint32_t qwen_matrix_count(const struct qwen_model *m);
 uint32_t qwen_matrix_number(const struct qwen_model *m,
 			    const struct qwen_matrix *w);
 /*
- * The type of each matrix, types[qwen_matrix_count()], so that all of them have
+ * The type of each number, types[qwen_matrix_count()], so that all of them have
  * `bits` for a weight at most, scales included, and little is lost: each matrix
  * alone as each type says by how much the predictions of a text diverge; what
  * helps most for its bytes is taken first.  The model is one of floats, on the
- * processor, and is as it was afterwards.  ERR_USAGE: fewer bits than there are.
+ * processor, and is as it was afterwards.  ERR_USAGE: fewer bits than there
+ * are.
  */
 struct qwen_budget {
 	double bits;
