@@ -121,7 +121,7 @@ static bool model_hash(struct qwen_bench *b, struct err *e)
 	struct buf path = { 0 }, config = { 0 };
 
 	buf_printf(&path, "%s/config.json", b->c->model);
-	bool folder = !qwen_is_gguf(b->c->model);
+	bool folder = !qwen_is_file(b->c->model);
 	bool ok = !folder || file_read(path.data, 0, &config, e);
 	if (ok && folder)
 		b->model_hash = XXH3_64bits(config.data, config.len);

@@ -129,7 +129,7 @@ bool qwen_checksum_do(enum qwen_checksum what, const struct qwen_tensors *t,
 	struct buf path = { 0 };
 	bool ok = true;
 
-	if (qwen_is_gguf(model))
+	if (qwen_is_file(model))
 		buf_printf(&path, "%s.xxh128", model);
 	else
 		buf_printf(&path, "%s/" QWEN_CHECKSUM_FILE, model);

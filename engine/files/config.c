@@ -452,7 +452,9 @@ bool qwen_config_load(struct qwen_config *c, const char *dir, struct err *e)
 			       "https://huggingface.co/Qwen/Qwen3-0.6B); "
 			       "t0-qwen3 make writes a random one",
 			       dir);
-	if (qwen_is_gguf(dir))
+	if (qwen_is_hfq(dir))
+		return qwen_hfq_config_load(c, dir, e);
+	if (qwen_is_file(dir))
 		return qwen_gguf_config_load(c, dir, e);
 	buf_printf(&path, "%s/config.json", dir);
 	if (!file_read(path.data, MAX_FILE_BYTES, &config, e))

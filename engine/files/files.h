@@ -2,8 +2,8 @@
  * engine/files - what a model's folder holds, as it lies on disk: the manual.
  *
  * config.c reads what a Qwen3 model is, safetensors.c finds its weights; gguf.c
- * reads files that hold both.  maps.c has them in memory, checksum.c tells
- * whether they are what they were.
+ * and hfq.c read files that hold both.  maps.c has them in memory, checksum.c
+ * tells whether they are what they were.
  */
 #ifndef T0_ENGINE_FILES_H
 #define T0_ENGINE_FILES_H
@@ -55,6 +55,7 @@ struct qwen_config {
 			QWEN_PACKED_FP8, /* e4m3, scales of blocks */
 			QWEN_PACKED_GPTQ,
 			QWEN_PACKED_AWQ, /* "gemm" */
+			QWEN_PACKED_HFQ, /* as types of hipfire's files say */
 		} kind;
 		uint32_t bits;	/* of GPTQ and AWQ */
 		uint32_t rows;	/* of a block of FP8 */
@@ -140,9 +141,15 @@ double qwen_config_flop(const struct qwen_config *c, uint32_t n);
 enum qwen_dtype {
 #define PLAIN(NAME, ...) QWEN_##NAME,
 #define BLOCK(NAME, ...) QWEN_##NAME,
+#define PACKED(NAME, ...) QWEN_##NAME,
 #include "engine/files/dtype.def"
 	QWEN_DTYPES
 };
+/* Of hipfire's files alone. */
+static inline bool qwen_dtype_is_packed(enum qwen_dtype t)
+{
+	return t >= QWEN_Q4F16G64;
+}
 const char *qwen_dtype_name(enum qwen_dtype t); /* "F32", as in the files */
 /* Values of one block, 1 where there are no blocks, and its bytes. */
 uint32_t qwen_dtype_values(enum qwen_dtype t);
@@ -178,9 +185,9 @@ struct qwen_tensors {
 };
 
 /*
- * `dir` is the model's folder, or a GGUF file, whose tensors of Qwen3 are named
- * as in folders.  Names that lack "model.", as those of Qwen3-Embedding, get it.
- * On failure `t` is empty.
+ * `dir` is the model's folder, or a GGUF or HFQ file, whose tensors of Qwen3
+ * are named as in folders.  Names that lack "model.", as those of
+ * Qwen3-Embedding, get it. On failure `t` is empty.
  */
 bool qwen_tensors_open(struct qwen_tensors *t, const char *dir, struct err *e);
 /* One file of a name of its own. */
@@ -322,8 +329,8 @@ struct qwen_gguf {
 	size_t n_values;
 };
 
-/* Is it a file at all?  Models are those or folders. */
-bool qwen_is_gguf(const char *path);
+/* Is it a file at all?  Models are those or folders; GGUF, if not HFQ. */
+bool qwen_is_file(const char *path);
 bool qwen_gguf_open(struct qwen_gguf *g, const char *path, struct err *e);
 /* From memory, as qwen_tensors_parse(). */
 bool qwen_gguf_parse(struct qwen_gguf *g, const char *path, const void *bytes,
@@ -346,6 +353,41 @@ bool qwen_gguf_real(const struct qwen_gguf_value *v, uint64_t i, double *out);
  */
 bool qwen_gguf_text(const struct qwen_gguf_value *v, const uint8_t **at,
 		    const char **text, size_t *len_bytes);
+
+/* ------------------------------------------------------------- hfq.c ---- */
+
+/*
+ * HFQ: hipfire's files (.hfq, .mq4 and others), version 1, little-endian: what
+ * a folder's config.json, tokenizer.json and tokenizer_config.json say, as one
+ * JSON object, and tensors, named as in folders.  The file is not trusted:
+ * after a successful open each tensor has a known type, rows of whole blocks,
+ * and its bytes in the file.
+ */
+struct qwen_hfq {
+	struct qwen_tensors t;
+	struct json_t *words; /* "config", "tokenizer" and others */
+	struct buf keys;      /* of "gguf_meta", as GGUF files have them */
+};
+bool qwen_is_hfq(const char *path);
+bool qwen_hfq_open(struct qwen_hfq *h, const char *path, struct err *e);
+/* From memory, as qwen_tensors_parse(). */
+bool qwen_hfq_parse(struct qwen_hfq *h, const char *path, const void *bytes,
+		    size_t size_bytes, struct err *e);
+void qwen_hfq_close(struct qwen_hfq *h);
+/* What qwen_config_load() takes from a folder. */
+bool qwen_hfq_config(struct qwen_config *c, const struct qwen_hfq *h,
+		     struct err *e);
+/*
+ * What a folder's tokenizer.json or tokenizer_config.json has, appended to
+ * `out`; false if there is none.
+ */
+bool qwen_hfq_text(const struct qwen_hfq *h, const char *name, struct buf *out);
+bool qwen_hfq_has_tokenizer(const struct qwen_hfq *h);
+/*
+ * Instead of these, of one made of a GGUF file: its texts and lists, until `h`
+ * is closed; false if there are none.
+ */
+bool qwen_hfq_keys(struct qwen_hfq *h, struct qwen_gguf *g, struct err *e);
 
 /* ------------------------------------------------------ gguf_write.c ---- */
 

@@ -46,6 +46,17 @@ bool qwen_stream_close(struct qwen_stream *s, bool ok, struct err *e);
 
 /* ------------------------------------------------------------ gguf.c ---- */
 
+/* What is left of a file's head. */
+struct qwen_cursor {
+	const uint8_t *at, *end;
+};
+/* The next bytes, or a number of so many; `what` they are is for the message.
+ */
+const uint8_t *qwen_bytes_take(struct qwen_cursor *c, uint64_t n,
+			       const char *what, struct err *e);
+bool qwen_number_take(struct qwen_cursor *c, unsigned bytes, const char *what,
+		      uint64_t *out, struct err *e);
+
 static inline uint64_t qwen_gguf_pad(uint64_t at, uint32_t alignment)
 {
 	return (at + alignment - 1) / alignment * alignment;
@@ -57,5 +68,11 @@ static inline uint64_t qwen_gguf_pad(uint64_t at, uint32_t alignment)
 bool qwen_gguf_config_load(struct qwen_config *c, const char *path,
 			   struct err *e);
 bool qwen_gguf_tensors(struct qwen_tensors *t, const char *path, struct err *e);
+
+/* ------------------------------------------------------------- hfq.c ---- */
+
+bool qwen_hfq_config_load(struct qwen_config *c, const char *path,
+			  struct err *e);
+bool qwen_hfq_tensors(struct qwen_tensors *t, const char *path, struct err *e);
 
 #endif

@@ -22,11 +22,6 @@ static const struct {
 	[QWEN_GGUF_F64] = { "f64", 8 },
 };
 
-/* What is left of the file's head. */
-struct cursor {
-	const uint8_t *at, *end;
-};
-
 static uint64_t number_of(const uint8_t *p, unsigned bytes)
 {
 	uint64_t v = 0;
@@ -36,9 +31,8 @@ static uint64_t number_of(const uint8_t *p, unsigned bytes)
 	return v;
 }
 
-/* The next bytes; `what` they are is for the message. */
-static const uint8_t *bytes_take(struct cursor *c, uint64_t n, const char *what,
-				 struct err *e)
+const uint8_t *qwen_bytes_take(struct qwen_cursor *c, uint64_t n,
+			       const char *what, struct err *e)
 {
 	const uint8_t *p = c->at;
 
@@ -52,24 +46,24 @@ static const uint8_t *bytes_take(struct cursor *c, uint64_t n, const char *what,
 	return p;
 }
 
-static bool number_take(struct cursor *c, unsigned bytes, const char *what,
-			uint64_t *out, struct err *e)
+bool qwen_number_take(struct qwen_cursor *c, unsigned bytes, const char *what,
+		      uint64_t *out, struct err *e)
 {
-	const uint8_t *p = bytes_take(c, bytes, what, e);
+	const uint8_t *p = qwen_bytes_take(c, bytes, what, e);
 
 	*out = p ? number_of(p, bytes) : 0;
 	return p;
 }
 
 /* A name as a C string in the arena: not empty, without zero bytes. */
-static const char *name_take(struct cursor *c, struct arena *mem,
+static const char *name_take(struct qwen_cursor *c, struct arena *mem,
 			     const char *what, struct err *e)
 {
 	uint64_t n;
 	const uint8_t *p;
 
-	if (!number_take(c, 8, what, &n, e) ||
-	    !(p = bytes_take(c, n, what, e)))
+	if (!qwen_number_take(c, 8, what, &n, e) ||
+	    !(p = qwen_bytes_take(c, n, what, e)))
 		return NULL;
 	if (!n || n > QWEN_MAX_NAME_BYTES || memchr(p, 0, n)) {
 		err_set(e, ERR_INPUT, "%s has %llu bytes or a zero byte; "
@@ -82,12 +76,12 @@ static const char *name_take(struct cursor *c, struct arena *mem,
 
 /* ---- metadata ---- */
 
-static bool type_take(struct cursor *c, enum qwen_gguf_type *out,
+static bool type_take(struct qwen_cursor *c, enum qwen_gguf_type *out,
 		      struct err *e)
 {
 	uint64_t t;
 
-	if (!number_take(c, 4, "a type", &t, e))
+	if (!qwen_number_take(c, 4, "a type", &t, e))
 		return false;
 	if (t >= QWEN_GGUF_TYPES)
 		return err_set(e, ERR_INPUT, "type %llu is unknown; there are "
@@ -97,7 +91,7 @@ static bool type_take(struct cursor *c, enum qwen_gguf_type *out,
 	return true;
 }
 
-static bool value_take(struct cursor *c, struct qwen_gguf_value *v,
+static bool value_take(struct qwen_cursor *c, struct qwen_gguf_value *v,
 		       struct err *e)
 {
 	uint64_t bytes;
@@ -107,7 +101,7 @@ static bool value_take(struct cursor *c, struct qwen_gguf_value *v,
 		return false;
 	v->array = v->type == QWEN_GGUF_ARRAY;
 	if (v->array && (!type_take(c, &v->type, e) ||
-			 !number_take(c, 8, "an array", &v->n, e)))
+			 !qwen_number_take(c, 8, "an array", &v->n, e)))
 		return false;
 	if (v->type == QWEN_GGUF_ARRAY)
 		return err_set(e, ERR_UNSUPPORTED, "an array of arrays; wanted "
@@ -116,11 +110,11 @@ static bool value_take(struct cursor *c, struct qwen_gguf_value *v,
 	if (v->type != QWEN_GGUF_STRING) {
 		if (__builtin_mul_overflow(v->n, type[v->type].bytes, &bytes))
 			bytes = UINT64_MAX;
-		return bytes_take(c, bytes, type[v->type].name, e);
+		return qwen_bytes_take(c, bytes, type[v->type].name, e);
 	}
 	for (uint64_t i = 0; i < v->n; i++)
-		if (!number_take(c, 8, "a string", &bytes, e) ||
-		    !bytes_take(c, bytes, "a string", e))
+		if (!qwen_number_take(c, 8, "a string", &bytes, e) ||
+		    !qwen_bytes_take(c, bytes, "a string", e))
 			return false;
 	return true;
 }
@@ -131,7 +125,7 @@ static int by_key(const void *a, const void *b)
 		      ((const struct qwen_gguf_value *)b)->key);
 }
 
-static bool values_take(struct qwen_gguf *g, struct cursor *c, uint64_t n,
+static bool values_take(struct qwen_gguf *g, struct qwen_cursor *c, uint64_t n,
 			struct err *e)
 {
 	/* A key, a type and a value have at least 14 bytes. */
@@ -235,11 +229,12 @@ static bool dtype_of(uint64_t number, enum qwen_dtype *out, struct err *e)
 		       "MXFP4", (unsigned long long)number);
 }
 
-static bool shape_take(struct cursor *c, struct qwen_tensor *t, struct err *e)
+static bool shape_take(struct qwen_cursor *c, struct qwen_tensor *t,
+		       struct err *e)
 {
 	uint64_t n;
 
-	if (!number_take(c, 4, "the number of dimensions", &n, e))
+	if (!qwen_number_take(c, 4, "the number of dimensions", &n, e))
 		return false;
 	if (n > QWEN_MAX_DIMS)
 		return err_set(e, ERR_INPUT, "%llu dimensions; at most %d are "
@@ -247,7 +242,7 @@ static bool shape_take(struct cursor *c, struct qwen_tensor *t, struct err *e)
 	t->n_dims = (uint32_t)n;
 	t->count = 1;
 	for (uint32_t i = t->n_dims; i--;) /* innermost first */
-		if (!number_take(c, 8, "a dimension", &t->shape[i], e))
+		if (!qwen_number_take(c, 8, "a dimension", &t->shape[i], e))
 			return false;
 	for (uint32_t i = 0; i < t->n_dims; i++)
 		if (__builtin_mul_overflow(t->count, t->shape[i], &t->count))
@@ -256,14 +251,15 @@ static bool shape_take(struct cursor *c, struct qwen_tensor *t, struct err *e)
 	return true;
 }
 
-static bool tensor_take(struct cursor *c, struct qwen_tensor *t, struct err *e)
+static bool tensor_take(struct qwen_cursor *c, struct qwen_tensor *t,
+			struct err *e)
 {
 	uint64_t number, bytes;
 
 	if (!shape_take(c, t, e) ||
-	    !number_take(c, 4, "a type", &number, e) ||
+	    !qwen_number_take(c, 4, "a type", &number, e) ||
 	    !dtype_of(number, &t->dtype, e) ||
-	    !number_take(c, 8, "a place", &t->offset, e))
+	    !qwen_number_take(c, 8, "a place", &t->offset, e))
 		return false;
 	const uint32_t values = qwen_dtype_values(t->dtype);
 	const uint64_t inner = t->n_dims ? t->shape[t->n_dims - 1] : 1;
@@ -280,7 +276,7 @@ static bool tensor_take(struct cursor *c, struct qwen_tensor *t, struct err *e)
 	return true;
 }
 
-static bool tensors_take(struct qwen_gguf *g, struct cursor *c, uint64_t n,
+static bool tensors_take(struct qwen_gguf *g, struct qwen_cursor *c, uint64_t n,
 			 const char *path, struct err *e)
 {
 	struct qwen_tensors *t = &g->t;
@@ -331,10 +327,10 @@ static bool places_take(struct qwen_gguf *g, const uint8_t *data,
 
 /* ---- the file ---- */
 
-static bool head_take(struct cursor *c, uint32_t *version, uint64_t *tensors,
-		      uint64_t *values, struct err *e)
+static bool head_take(struct qwen_cursor *c, uint32_t *version,
+		      uint64_t *tensors, uint64_t *values, struct err *e)
 {
-	const uint8_t *magic = bytes_take(c, 4, "the file's mark", e);
+	const uint8_t *magic = qwen_bytes_take(c, 4, "the file's mark", e);
 	uint64_t v;
 
 	if (!magic)
@@ -343,7 +339,7 @@ static bool head_take(struct cursor *c, uint32_t *version, uint64_t *tensors,
 		return err_set(e, ERR_INPUT, "it begins with %02x %02x %02x "
 			       "%02x; a GGUF file begins with \"GGUF\"",
 			       magic[0], magic[1], magic[2], magic[3]);
-	if (!number_take(c, 4, "the version", &v, e))
+	if (!qwen_number_take(c, 4, "the version", &v, e))
 		return false;
 	if (v && v % 65536 == 0)
 		return err_set(e, ERR_UNSUPPORTED, "the file is in big-endian "
@@ -353,8 +349,8 @@ static bool head_take(struct cursor *c, uint32_t *version, uint64_t *tensors,
 		return err_set(e, ERR_UNSUPPORTED, "GGUF version %llu; wanted "
 			       "2 or 3", (unsigned long long)v);
 	*version = (uint32_t)v;
-	return number_take(c, 8, "the number of tensors", tensors, e) &&
-	       number_take(c, 8, "the number of keys", values, e);
+	return qwen_number_take(c, 8, "the number of tensors", tensors, e) &&
+	       qwen_number_take(c, 8, "the number of keys", values, e);
 }
 
 /* Defaults where a key is missing. */
@@ -381,7 +377,7 @@ static bool layout_read(struct qwen_gguf *g, struct err *e)
 static bool file_parse(struct qwen_gguf *g, const char *path,
 		       const uint8_t *bytes, size_t size_bytes, struct err *e)
 {
-	struct cursor c = { bytes, bytes + size_bytes };
+	struct qwen_cursor c = { bytes, bytes + size_bytes };
 	uint64_t tensors = 0, values = 0;
 
 	if (!head_take(&c, &g->version, &tensors, &values, e) ||
@@ -425,7 +421,7 @@ void qwen_gguf_close(struct qwen_gguf *g)
 	*g = (struct qwen_gguf){ 0 };
 }
 
-bool qwen_is_gguf(const char *path)
+bool qwen_is_file(const char *path)
 {
 	struct stat st;
 

@@ -15,12 +15,14 @@ static const struct {
 } dtype[QWEN_DTYPES] = {
 #define PLAIN(NAME, bytes, gguf) { #NAME, 1, bytes, gguf },
 #define BLOCK(NAME, name, values, bytes, gguf) { #NAME, values, bytes, gguf },
+#define PACKED(NAME, values, bytes, hfq)       { #NAME, values, bytes, -1 },
 #include "engine/files/dtype.def"
 };
 /* Types of safetensors: those of single values, and our own. */
 static bool is_written(int type)
 {
-	return type <= QWEN_BOOL || dtype[type].gguf < 0;
+	return type <= QWEN_BOOL ||
+	       (dtype[type].gguf < 0 && !qwen_dtype_is_packed(type));
 }
 
 const char *qwen_dtype_name(enum qwen_dtype t)
@@ -386,7 +388,9 @@ bool qwen_tensors_open(struct qwen_tensors *t, const char *dir, struct err *e)
 	bool ok;
 
 	*t = (struct qwen_tensors){ 0 };
-	if (qwen_is_gguf(dir))
+	if (qwen_is_hfq(dir))
+		return qwen_hfq_tensors(t, dir, e);
+	if (qwen_is_file(dir))
 		return qwen_gguf_tensors(t, dir, e);
 	char *one = arena_printf(&t->mem, "%s/model.safetensors", dir);
 	char *index = arena_printf(&t->mem, "%s/model.safetensors.index.json",

@@ -267,11 +267,11 @@ static bool ends_check(const struct qwen_conversion *how, struct err *e)
 {
 	struct stat a, b;
 
-	if (!ends_in_gguf(how->to) && (how->made || !qwen_is_gguf(how->from)))
+	if (!ends_in_gguf(how->to) && (how->made || !qwen_is_file(how->from)))
 		return err_set(e, ERR_USAGE,
 			       "%s into %s: wanted a GGUF file "
 			       "at one end, INTO ending in .gguf or FROM such "
-			       "a file",
+			       "a file, or one of hipfire's",
 			       how->from, how->to);
 	if (stat(how->from, &a) == 0 && stat(how->to, &b) == 0 &&
 	    a.st_dev == b.st_dev && a.st_ino == b.st_ino)

@@ -94,21 +94,24 @@ static const char *gguf_name(struct conversion *c, const char *name)
 	return c->joined ? c->joined : qwen_gguf_rename(&c->mem, name, true);
 }
 
-/* A matrix that FP8, GPTQ or AWQ packed, by the tensor that has its codes. */
+/* A matrix that others packed, by the tensor that has its codes. */
 static bool foreign_add(struct conversion *c, const struct qwen_tensor *t)
 {
-	static const char words[] = ".qweight";
+	static const char end[] = ".qweight";
 	const struct qwen_packing *how = &c->config.packing;
 	const bool fp8 = how->kind == QWEN_PACKED_FP8;
-	const int stem = (int)(strlen(t->name) - strlen(words));
+	const bool hfq = how->kind == QWEN_PACKED_HFQ;
+	const bool words = !fp8 && !hfq;
+	const int stem = (int)(strlen(t->name) - strlen(end));
 	struct qwen_tensor *to = &c->out[c->n];
 
-	if (t->n_dims != 2 ||
-	    (fp8 ? t->dtype != QWEN_F8_E4M3 : !name_has_end(t->name, words)))
+	if (t->n_dims != 2 || (fp8 ? t->dtype != QWEN_F8_E4M3 :
+			       hfq ? !qwen_dtype_is_packed(t->dtype) :
+				     !name_has_end(t->name, end)))
 		return false;
 	const char *name =
-		fp8 ? t->name :
-		      arena_printf(&c->mem, "%.*s.weight", stem, t->name);
+		words ? arena_printf(&c->mem, "%.*s.weight", stem, t->name) :
+			t->name;
 	const char *gguf = gguf_name(c, name);
 	if (!gguf)
 		return false;
@@ -119,7 +122,7 @@ static bool foreign_add(struct conversion *c, const struct qwen_tensor *t)
 		to->shape[0] *= 32 / how->bits;
 	if (how->kind == QWEN_PACKED_AWQ)
 		to->shape[1] *= 32 / how->bits;
-	if (!fp8) { /* theirs has a row for each column */
+	if (words) { /* theirs has a row for each column */
 		uint64_t cols = to->shape[0];
 		to->shape[0] = to->shape[1];
 		to->shape[1] = cols;

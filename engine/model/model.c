@@ -25,8 +25,10 @@ static bool is_repacked(const struct qwen_model *m, const struct qwen_load *how,
 }
 
 static const char *const packing_name[] = {
-	[QWEN_PACKED_FP8] = "FP8", [QWEN_PACKED_GPTQ] = "GPTQ",
+	[QWEN_PACKED_FP8] = "FP8",
+	[QWEN_PACKED_GPTQ] = "GPTQ",
 	[QWEN_PACKED_AWQ] = "AWQ",
+	[QWEN_PACKED_HFQ] = "HFQ",
 };
 
 /* One line about all of them. */
@@ -64,7 +66,7 @@ static void foreign_read(const void *ctx, size_t row, float *x)
 	qwen_foreign_row(ctx, row, x);
 }
 
-/* FP8, GPTQ or AWQ as the wanted type, or as f16. */
+/* FP8, GPTQ, AWQ or HFQ as the wanted type, or as f16. */
 static bool foreign_load(struct qwen_model *m, struct qwen_matrix *out,
 			 const char *name, const struct qwen_convert *how,
 			 struct err *e)

@@ -188,7 +188,7 @@ static bool folder_make(const char *from, const char *to, struct err *e)
 bool qwen_quantized_write(struct qwen_model *m, const char *from,
 			  const char *to, struct err *e)
 {
-	if (qwen_is_gguf(from))
+	if (qwen_is_file(from))
 		return err_set(e, ERR_USAGE, "%s is a file; wanted a folder, "
 			       "as t0-qwen3 convert makes it of one", from);
 	struct writer w = { .header = json_object() };

@@ -177,10 +177,16 @@ bool qwen_tokenizer_there(const char *path)
 {
 	static const char *const file[] = { "tokenizer.json", "vocab.json" };
 	struct qwen_gguf g;
+	struct qwen_hfq h;
 	struct err e = { 0 };
 	bool there = false;
 
-	if (qwen_is_gguf(path) && qwen_gguf_open(&g, path, &e)) {
+	if (qwen_is_hfq(path)) {
+		if (qwen_hfq_open(&h, path, &e)) {
+			there = qwen_hfq_has_tokenizer(&h);
+			qwen_hfq_close(&h);
+		}
+	} else if (qwen_is_file(path) && qwen_gguf_open(&g, path, &e)) {
 		there = qwen_gguf_find(&g, "tokenizer.ggml.tokens");
 		qwen_gguf_close(&g);
 	}

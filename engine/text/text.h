@@ -80,6 +80,11 @@ bool qwen_gguf_tokenizer(const struct qwen_gguf *g, struct buf *out,
 void qwen_gguf_put_tokenizer(struct qwen_gguf_out *o,
 			     const struct qwen_tokenizer *t, uint32_t vocab);
 
+/* ------------------------------------------------------------- hfq.c ---- */
+
+/* As qwen_gguf_tokenizer(). */
+bool qwen_hfq_tokenizer(struct qwen_hfq *h, struct buf *out, struct err *e);
+
 /* ------------------------------------------------------------- bpe.c ---- */
 
 enum {

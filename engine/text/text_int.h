@@ -51,6 +51,8 @@ void qwen_letters(char of[256][3]);
 /* gguf.c */
 struct qwen_tokenizer *qwen_gguf_tokenizer_load(const char *path,
 						struct err *e);
+/* hfq.c */
+struct qwen_tokenizer *qwen_hfq_tokenizer_load(const char *path, struct err *e);
 /* NULL if the pair never merges. */
 const struct merge *qwen_merge_find(const struct qwen_tokenizer *t,
 				    uint32_t left, uint32_t right);

@@ -568,7 +568,9 @@ struct qwen_tokenizer *qwen_tokenizer_load(const char *dir, struct err *e)
 	struct qwen_source s = { 0 };
 	struct arena mem = { 0 };
 
-	if (qwen_is_gguf(dir))
+	if (qwen_is_hfq(dir))
+		return qwen_hfq_tokenizer_load(dir, e);
+	if (qwen_is_file(dir))
 		return qwen_gguf_tokenizer_load(dir, e);
 	if (read_one(&mem, dir, "tokenizer.json", false, &s.json, e) &&
 	    (s.json ||

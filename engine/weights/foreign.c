@@ -1,5 +1,6 @@
 /*
- * engine/weights/foreign.c - weights as FP8, GPTQ and AWQ checkpoints pack them.
+ * engine/weights/foreign.c - weights as FP8, GPTQ and AWQ checkpoints pack
+ * them, and hipfire (packed.c).
  */
 #include <string.h>
 
@@ -105,6 +106,10 @@ bool qwen_foreign_find(struct qwen_foreign *f, const struct qwen_tensors *t,
 		f->how.group = cols;
 	if (how->kind == QWEN_PACKED_FP8)
 		return fp8_find(f, t, name, e);
+	if (how->kind == QWEN_PACKED_HFQ) {
+		f->codes = part_find(t, name, "weight", 2, rows, cols, e);
+		return f->codes;
+	}
 	return words_find(f, t, name, e) && order_find(f, t, name, e);
 }
 
@@ -116,6 +121,8 @@ bool qwen_is_foreign(const struct qwen_tensors *t,
 
 	if (how->kind == QWEN_PACKED_FP8)
 		return x && x->dtype == QWEN_F8_E4M3;
+	if (how->kind == QWEN_PACKED_HFQ)
+		return x && qwen_dtype_is_packed(x->dtype);
 	snprintf(of, sizeof(of), "%.*sqweight",
 		 (int)(strlen(name) - strlen("weight")), name);
 	return how->kind != QWEN_PACKED_NOT && qwen_tensor_find(t, of);
@@ -207,6 +214,8 @@ void qwen_foreign_row(const struct qwen_foreign *f, size_t row, float *out)
 {
 	if (f->how.kind == QWEN_PACKED_FP8)
 		fp8_row(f, row, out);
+	else if (f->how.kind == QWEN_PACKED_HFQ)
+		qwen_packed_row(f->codes, row, out);
 	else
 		words_row(f, row, out);
 }

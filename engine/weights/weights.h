@@ -3,9 +3,9 @@
  *
  * kernels*.c compute on one thread with matrices as they are stored,
  * unpack_simd.c knows the blocks of GGUF files, dtype.c makes matrices of a
- * type from tensors of another, fit.c chooses integers by the inputs of products,
- * foreign.c reads what others pack, cache.c keeps the keys and values of
- * attention, rope.c the angles of positions.
+ * type from tensors of another, fit.c chooses integers by the inputs of
+ * products, foreign.c and packed.c read what others pack, cache.c keeps the
+ * keys and values of attention, rope.c the angles of positions.
  */
 #ifndef T0_ENGINE_WEIGHTS_H
 #define T0_ENGINE_WEIGHTS_H
@@ -291,7 +291,8 @@ bool qwen_matrix_fit(const struct qwen_convert *how, struct qwen_matrix *out,
  * [cols / per][rows], .qzeros words of rows [groups][rows / per], .scales
  * [groups][rows], and maybe .g_idx [cols] the group of each column; a weight is
  * its code less the zero, times the scale.  AWQ: the same, but .qweight has
- * words of rows [cols][rows / per], in an order of their own.
+ * words of rows [cols][rows / per], in an order of their own.  HFQ: NAME.weight
+ * is of a type of hipfire's (packed.c), or of another.
  */
 struct qwen_foreign {
 	struct qwen_packing how; /* with a group */
@@ -306,6 +307,8 @@ bool qwen_foreign_find(struct qwen_foreign *f, const struct qwen_tensors *t,
 		       const struct qwen_packing *how, const char *name,
 		       uint32_t rows, uint32_t cols, struct err *e);
 void qwen_foreign_row(const struct qwen_foreign *f, size_t row, float *out);
+/* packed.c: of a tensor [rows][cols] of a type of hipfire's. */
+void qwen_packed_row(const struct qwen_tensor *t, size_t row, float *out);
 
 /* ------------------------------------------------------------ pack.c ---- */
 
