@@ -32,10 +32,9 @@ write() {
 write >"$tmp/one"
 exits 0 'heads learn on it' "$q" train -q --medusa 2 --model "$tmp/m" \
 	--data "$tmp/text" --length 64 --steps 10 --rows 4 "$tmp/heads"
-for how in '--chunk 1' '--threads 2' '--speculate lookup' "--draft $tmp/m" \
-	"--heads $tmp/heads"; do
-	# shellcheck disable=SC2086 # options
-	write $how >"$tmp/other"
+for how in '--chunk 1' '--threads 2' '--speculate lookup' "--draft '$tmp/m'" \
+	"--heads '$tmp/heads'"; do
+	eval "write $how" >"$tmp/other"
 	ok "with $how it writes the same" cmp "$tmp/one" "$tmp/other"
 done
 exits 0 'int8 of it is made' "$q" quantize -q --to int8 "$tmp/m" "$tmp/int8"
@@ -57,15 +56,15 @@ exits 0 'an end is gone on from' learn --engram 1024 --resume "$tmp/m"
 exits 2 'but not as another model' learn --engram 512 --resume "$tmp/m"
 has "$tmp/err" 'engram' 'which is named'
 while IFS='|' read -r what said options; do
-	# shellcheck disable=SC2086 # options
-	exits 2 "$what" learn $options "$tmp/none"
+	eval "set -- $options"
+	exits 2 "$what" learn "$@" "$tmp/none"
 	has "$tmp/err" "$said" "$what: says why"
 done <<END
 no rows|--engram 0 of 2 layers: wanted 1 to|--engram 0
 no number|--engram x of 2 layers: wanted 1 to|--engram x
 the first layer|--engram 64:0 of 2 layers|--engram 64:0
 a layer that is not there|a layer from 1 to 1|--engram 64:2
-a table for a model that is there|--engram with --model|--engram 64 --model $tmp/plain
+a table for a model that is there|--engram with --model|--engram 64 --model '$tmp/plain'
 a gfx1100|wanted --backend cpu|--engram 64 --backend gpu --device soft --steps 1
 END
 exits 2 'a GGUF file' "$q" convert -q "$tmp/m" "$tmp/m.gguf"

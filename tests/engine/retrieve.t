@@ -84,17 +84,17 @@ ok 'gives other scores' sh -c '! grep -qF "$(sed -n 2p "$1")" "$2"' sh \
 	"$tmp/out" "$tmp/args"
 
 while IFS='|' read -r what said options; do
-	# shellcheck disable=SC2086 # options
-	exits 2 "$what" "$q" $options </dev/null
+	eval "set -- $options"
+	exits 2 "$what" "$q" "$@" </dev/null
 	has "$tmp/err" "$said" "$what: says why"
 done <<EOF
-no text|there is no text|embed -q -m $m
-no document|there is no text|rerank -q -m $tmp/judge a
-no query|QUERY|rerank -q -m $tmp/judge
-an instruction for nothing|only queries|embed -q -m $m --instruct x a
-more values than there are|the model has 64|embed -q -m $m a --dimensions 65
-vectors as CSV|lines of JSON|embed -q -m $m a --csv
-a text that is too long|text 1 has|embed -q -m $m abcdefghijk --context 2
-a model without the answers|is 2 tokens|rerank -q -m $m a b
+no text|there is no text|embed -q -m '$m'
+no document|there is no text|rerank -q -m '$tmp/judge' a
+no query|QUERY|rerank -q -m '$tmp/judge'
+an instruction for nothing|only queries|embed -q -m '$m' --instruct x a
+more values than there are|the model has 64|embed -q -m '$m' a --dimensions 65
+vectors as CSV|lines of JSON|embed -q -m '$m' a --csv
+a text that is too long|text 1 has|embed -q -m '$m' abcdefghijk --context 2
+a model without the answers|is 2 tokens|rerank -q -m '$m' a b
 EOF
 plan_done

@@ -141,10 +141,10 @@ answer() {
 }
 answer >"$tmp/served"
 ok 'texts are served' [ "$(wc -c <"$tmp/served")" -gt 200 ]
-for as in 'lookup --speculate lookup' "draft --draft $learnt" \
-	"medusa --heads $tmp/heads" "eagle --speculate eagle --heads $tmp/layer"; do
-	# shellcheck disable=SC2086 # options
-	answer ${as#* } >"$tmp/served.${as%% *}"
+for as in 'lookup --speculate lookup' "draft --draft '$learnt'" \
+	"medusa --heads '$tmp/heads'" \
+	"eagle --speculate eagle --heads '$tmp/layer'"; do
+	eval "answer ${as#* }" >"$tmp/served.${as%% *}"
 	ok "served with ${as%% *}, texts are the same" \
 		cmp "$tmp/served" "$tmp/served.${as%% *}"
 	ok 'and some of what it proposed was right' \

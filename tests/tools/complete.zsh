@@ -9,9 +9,9 @@ typeset -a words
 folder=$1 line=$2 work=$(mktemp -d)
 
 cat >$work/.zshrc <<END
-fpath=($folder \$fpath)
+fpath=(${(q)folder} \$fpath)
 autoload -Uz compinit
-compinit -u -d $work/dump
+compinit -u -d ${(q)work}/dump
 zstyle ':completion:*' list-prompt ''
 LISTMAX=100000
 compadd() {
@@ -21,14 +21,14 @@ compadd() {
 	fi
 	typeset -a hits
 	builtin compadd -A hits "\$@"
-	[[ -z \$hits ]] || print -rl -- \$hits >>$work/words
+	[[ -z \$hits ]] || print -rl -- \$hits >>${(q)work}/words
 	builtin compadd "\$@"
 }
 complete-and-end() {
 	zle complete-word
-	print -r -- done >>$work/end
+	print -r -- done >>${(q)work}/end
 }
-zle-line-init() { print ready >$work/ready; }
+zle-line-init() { print ready >${(q)work}/ready; }
 zle -N zle-line-init
 zle -N complete-and-end
 bindkey '^T' complete-and-end
