@@ -90,9 +90,10 @@ static bool check_options(struct cmd *c, struct err *e)
 
 	if (!x->o.device)
 		x->o.device = getenv("T0_DEVICE");
-	if (is_host(x) && (x->list || x->explain || x->caches))
-		return err_set(e, ERR_USAGE, "--device host knows no --list, "
-			       "--explain or --caches");
+	if (is_host(x) && (x->list || x->explain || x->caches || x->tui))
+		return err_set(e, ERR_USAGE,
+			       "--device host knows no --list, "
+			       "--explain, --caches or --tui");
 	if (x->measure && !is_host(x))
 		return err_set(e, ERR_USAGE, "--measure: wanted --device host; "
 			       "on a card every search measures");

@@ -248,6 +248,18 @@ static void test_train(void)
 	ok(strstr(r.out.data, "bits_per_byte"),
 	   "the table stands there afterwards");
 	done(&r);
+	snprintf(line, sizeof(line),
+		 "exec %s train --data ARCHITECTURE.md --steps 3 --length 16 "
+		 "--medusa 2 --model %s/learnt --tui %s/heads",
+		 built("t0-qwen3"), folder, folder);
+	begin(&r, line, "xterm");
+	ok(read_until(&r, "t0-qwen3 train: ") && read_until(&r, "/3"),
+	   "train --medusa: its title, and how far it is");
+	ok(read_until(&r, "tokens/s") && read_until(&r, "gradients"),
+	   "loss, speed and gradients");
+	is_i64(end(&r, "train --medusa"), 0, "it was right");
+	ok(strstr(r.out.data, "right"), "the table stands there afterwards");
+	done(&r);
 }
 
 static void test_serve(void)

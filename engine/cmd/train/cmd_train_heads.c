@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/panel/panel.h"
 #include "engine/cmd/train/cmd_train.h"
 #include "engine/train/heads/heads.h"
 
@@ -135,7 +136,12 @@ static bool take_step(struct lesson *x, uint64_t step, struct err *e)
 			       "step %llu: gradients are no numbers; wanted a "
 			       "lower --rate or --clip",
 			       (unsigned long long)step);
-	if (!x->s.c->cmd.quiet && isatty(STDERR_FILENO))
+	x->s.place.step = step + 1;
+	x->s.place.tokens += (uint64_t)rows * x->s.how.length;
+	const double seconds = (double)(time_mono_ns() - x->s.begin_ns) * 1e-9;
+	qwen_school_show(&x->s, (double)loss->data[0] / x->n,
+			 (double)x->s.place.tokens / seconds);
+	if (!x->s.c->cmd.quiet && !x->s.panel && isatty(STDERR_FILENO))
 		fprintf(stderr, "\rstep %llu of %llu  loss %.4f   ",
 			(unsigned long long)step + 1,
 			(unsigned long long)x->s.rule.steps,
@@ -263,8 +269,12 @@ bool qwen_heads_teach(struct qwen_cmd *c, const char *into, struct err *e)
 	bool ok = lesson_open(&x, e);
 	uint64_t step = 0;
 
+	if (ok && c->tui)
+		x.s.panel = panel_open("t0-qwen3 train", into);
+	x.s.begin_ns = time_mono_ns();
 	for (; ok && step < x.s.rule.steps && !*c->stop; step++)
 		ok = take_step(&x, step, e);
+	panel_close(x.s.panel);
 	const bool early = ok && step < x.s.rule.steps;
 	ok = ok && (early || look_at_held(&x, e)) && x.kind->write(&x, e) &&
 	     print_heads(&x, e);
