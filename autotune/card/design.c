@@ -7,7 +7,8 @@
  * ends of its range.  Taken is, one after the other, the product whose
  * measurement narrows most what those before it left open (D-optimal: it raises
  * the determinant of the information most); but of each size the first two that
- * the estimate has, between which a fit has to decide.
+ * the estimate has, between which a fit has to decide, go before all others.
+ * Where these are enough nothing has to be simulated.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -16,7 +17,7 @@
 #include "autotune/card/card_int.h"
 #include "base/vec.h"
 
-enum { OF_A_SIZE = 12, OF_A_TILE = 2, SPILLS_MOST = 0 };
+enum { OF_A_SIZE = 12, OF_A_TILE = 2, SEEDS = 2, SPILLS_MOST = 0 };
 /* How well a product is measured, as a share of its time. */
 #define NOISE 0.005
 
@@ -41,7 +42,8 @@ struct design {
 	struct choice *choice;
 	struct card_code *code;
 	size_t n, cap, cap_code;
-	double *slope; /* [n][rest] of the logarithm of the time, / NOISE */
+	/* [n][rest] of the logarithm of the time, / NOISE; NULL: not asked. */
+	double *slope;
 };
 
 /* ---- candidates ---- */
@@ -91,22 +93,44 @@ static void add_candidate(struct design *d, const struct size *s,
 	d->code[d->n++] = code;
 }
 
-static bool add_size(struct design *d, const struct size *s,
-		     const struct cost_model *m, struct err *e)
+/* The best `most` of a size. */
+static bool add_size(struct design *d, const struct size *s, size_t most,
+		     const struct cost_model *m, const volatile int *stop,
+		     struct err *e)
 {
-	struct tune_problem p = { .m = s->m, .n = s->n, .k = s->k,
-				  .batch = 1 };
+	struct tune_problem p = { .m = s->m, .n = s->n, .k = s->k, .batch = 1 };
 	const size_t from = d->n;
 	struct tune_space space;
 
 	if (!tune_op_parse(s->dtype, NULL, NULL, &p.op, e))
 		return false;
 	tune_space_init(&space, &p, m);
-	for (size_t i = 0; i < space.legal && d->n - from < OF_A_SIZE; i++)
-		if (count_tile(d, from, &space.v[i].config) < OF_A_TILE)
+	for (size_t i = 0; i < space.legal && d->n - from < most; i++)
+		if (!(stop && *stop) &&
+		    count_tile(d, from, &space.v[i].config) < OF_A_TILE)
 			add_candidate(d, s, &space.v[i].config,
-				      d->n - from < 2);
+				      d->n - from < SEEDS);
 	tune_space_fini(&space);
+	return !(stop && *stop) || err_set(e, ERR_STOPPED, "not at its end");
+}
+
+/* All candidates, or the seeds where no more are asked for. */
+static bool add_sizes(struct design *d, size_t how_many,
+		      const struct cost_model *m, const volatile int *stop,
+		      struct err *e)
+{
+	const bool seeds = how_many <= SEEDS * ARRAY_SIZE(sizes);
+
+	for (size_t i = 0; i < ARRAY_SIZE(sizes); i++) {
+		if (seeds && d->n >= how_many)
+			break;
+		if (!add_size(d, &sizes[i], seeds ? SEEDS : OF_A_SIZE, m, stop,
+			      e))
+			return false;
+	}
+	/* Configurations are in the vector, which has stopped growing. */
+	for (size_t i = 0; i < d->n; i++)
+		d->choice[i].gemm.config = d->choice[i].config;
 	return true;
 }
 
@@ -173,7 +197,8 @@ static size_t next_choice(const struct design *d, const double *known, int n)
 
 static void print_choices(const struct design *d, FILE *out)
 {
-	fprintf(out, "/*\n * The products of the kit, as `t0-sim design` chose "
+	fprintf(out,
+		"/*\n * The products of the kit, as `t0-sim design` chose "
 		"them.\n *\n * GEMM(types, m, n, k, configuration)\n */\n");
 	for (size_t i = 0; i < d->n; i++) {
 		const struct choice *x = &d->choice[i];
@@ -197,9 +222,20 @@ static void choose(struct design *d, int how_many, int n)
 		if (i == d->n)
 			break;
 		d->choice[i].taken = true;
-		add_information(known, &d->slope[i * (size_t)n], n);
+		if (d->slope)
+			add_information(known, &d->slope[i * (size_t)n], n);
 	}
 	free(known);
+}
+
+/* Is anything chosen that is no seed? */
+static bool needs_slopes(const struct design *d, int how_many)
+{
+	int seeds = 0;
+
+	for (size_t i = 0; i < d->n; i++)
+		seeds += d->choice[i].seed;
+	return how_many > seeds && (size_t)seeds < d->n;
 }
 
 static bool find_slopes(struct design *d, const struct cost_model *m, int n,
@@ -217,7 +253,8 @@ static bool find_slopes(struct design *d, const struct cost_model *m, int n,
 		for (int k = 0; k < n; k++)
 			d->slope[i * (size_t)n + (size_t)k] =
 				(up[(size_t)k * d->n + i] -
-				 down[(size_t)k * d->n + i]) / 2 / NOISE;
+				 down[(size_t)k * d->n + i]) /
+				2 / NOISE;
 	free(up);
 	free(down);
 	free(base);
@@ -229,19 +266,13 @@ bool card_design(FILE *out, int how_many, const struct card_fit_how *how,
 {
 	struct design d = { 0 };
 	struct cost_model m;
-	bool ok = true;
 	int n;
 
 	card_rest(&n);
 	cost_init(&m, TUNE_CHIP);
-	for (size_t i = 0; i < ARRAY_SIZE(sizes) && ok; i++)
-		ok = !(how->stop && *how->stop) ?
-			     add_size(&d, &sizes[i], &m, e) :
-			     err_set(e, ERR_STOPPED, "not at its end");
-	/* Configurations are in the vector, which has stopped growing. */
-	for (size_t i = 0; i < d.n; i++)
-		d.choice[i].gemm.config = d.choice[i].config;
-	ok = ok && find_slopes(&d, &m, n, how, e);
+	bool ok =
+		add_sizes(&d, (size_t)how_many, &m, how->stop, e) &&
+		(!needs_slopes(&d, how_many) || find_slopes(&d, &m, n, how, e));
 	if (ok) {
 		choose(&d, how_many, n);
 		print_choices(&d, out);

@@ -17,6 +17,14 @@ is "$(awk '$3 != "kernels" { print $3 }' "$tmp/list" | sort -u |
 	while read -r tool; do [ -x "$T0_BUILD/$tool" ] || echo "$tool"; done)" '' \
 	'every step is a tool'
 
+# ---- how its products are chosen ----
+exits 0 'the first of them are chosen without a simulation' timeout -k 5 60 \
+	"$T0_BUILD/t0-sim" design --number 3 -q
+is "$(grep '^GEMM' "$tmp/out")" "$(grep -m 3 '^GEMM' "$T0_SRC/autotune/card/design.def")" \
+	'and are those of the kit'
+exits 3 'all of them take their time' timeout -k 5 60 "$T0_BUILD/t0-sim" design \
+	--deadline 1 -q
+
 # ---- a card that hangs, and a machine that goes down: tools of straw ----
 mkdir "$tmp/straw"
 cat >"$tmp/straw/tool" <<'END'
