@@ -213,6 +213,18 @@ bool cost_open(struct cost_model *m, const char *chip, const char *path,
 	"source,fitted_on"
 void cost_list(const struct cost_model *m, struct table *t);
 
+/* ------------------------------------------------------ cost_draw.c ---- */
+
+/*
+ * One of COST_DRAWS sets of costs that all may be true: 0 as they are, in the
+ * others every cost that is a guess (confidence L) is between half and twice,
+ * every derived one (M) within a quarter, all at once; what the database knows,
+ * sizes and the clock stay.  The same for everybody: who compares kernels gives
+ * each the same draws.  *out borrows from *m and is never finished.
+ */
+enum { COST_DRAWS = 12 };
+void cost_draw(const struct cost_model *m, int draw, struct cost_model *out);
+
 /* ----------------------------------------------------- cost_clock.c ---- */
 
 /*

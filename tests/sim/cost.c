@@ -228,6 +228,48 @@ static void test_clock(void)
 	cost_fini(&m);
 }
 
+/* Each guess takes each part of its range once; what is known stays. */
+static void test_draws(void)
+{
+	struct cost_model m, x[COST_DRAWS];
+	struct err e = { 0 };
+	bool part[COST_DRAWS - 1] = { false }, together = true;
+	int moved = 0;
+
+	cost_init(&m, "gfx1100");
+	ok(cost_set(&m, "mem.l2_rate", 1900, COST_HARDWARE, &e),
+	   "one of them is measured");
+	for (int i = 0; i < COST_DRAWS; i++)
+		cost_draw(&m, i, &x[i]);
+	for (int row = 0; row < COST_ROW_COUNT; row++)
+		moved += cost_value(&x[0], row) != cost_value(&m, row);
+	is_i64(moved, 0, "the first draw is as they are");
+	for (int i = 0; i < COST_DRAWS; i++) {
+		const double l1 = cost_value(&x[i], COST_L1_LAT);
+
+		together = together && cost_value(&x[i], COST_VALU_LATENCY) == 5 &&
+			   cost_value(&x[i], COST_L2_BW) == 1900 &&
+			   cost_value(&x[i], COST_CLOCK) == 2400 &&
+			   cost_value(&x[i], COST_LDS_BANKS) == 32 &&
+			   l1 >= cost_value(&x[i], COST_L0_LAT) &&
+			   l1 <= cost_value(&x[i], COST_L2_LAT);
+		if (!i)
+			continue;
+		/* log2 of half to twice, in eleven parts: their middles. */
+		const double at = log2(cost_value(&x[i], COST_MALL_BW) / 3e12);
+		const double of = (at + 1) * 11 / 2 - 0.5;
+		const int k = (int)lround(of);
+
+		if (k >= 0 && k < COST_DRAWS - 1 && fabs(of - k) < 1e-6)
+			part[k] = true;
+	}
+	ok(together, "what is measured, stated or sure is so in all; levels "
+	   "of caches are one behind the other");
+	for (int k = 0; k < COST_DRAWS - 1; k++)
+		ok(part[k], "a guess is once in part %d of its range", k);
+	cost_fini(&m);
+}
+
 int main(void)
 {
 	char path[] = "/tmp/t0-cost-XXXXXX";
@@ -236,6 +278,7 @@ int main(void)
 	test_rows();
 	test_classes();
 	test_clock();
+	test_draws();
 	close(mkstemp(path));
 	unlink(path);
 	struct res_db *db = res_open(path, RES_WRITE, &e);
