@@ -9,6 +9,7 @@
 #include "autotune/cmd/cmd.h"
 #include "autotune/tuner/tune.h"
 #include "base/vec.h"
+#include "compiler/sim/sim.h"
 
 struct best {
 	const struct tune_problem *of;
@@ -34,6 +35,7 @@ static void show_seen(void *ctx, const struct tune_seen *x)
 	const struct tune_problem *p = x->problem;
 	struct tune_watch *w = ctx;
 	struct best *b = best_of(w, p);
+	const struct sim_range *off = sim_range(SIM_RANGE_TIMES);
 	const double rate = tune_flop(p) / x->time_s;
 	char shape[64], config[TUNE_TEXT];
 
@@ -42,8 +44,9 @@ static void show_seen(void *ctx, const struct tune_seen *x)
 		b->rate = rate;
 		snprintf(shape, sizeof(shape), "%ux%ux%u", p->m, p->n, p->k);
 		gemm_config_name(x->config, config, sizeof(config));
-		panel_set(w->panel, shape, "%.2f TFLOPS  %s", rate / 1e12,
-			  config);
+		panel_set(w->panel, shape, "%.2f TFLOPS (%.2f to %.2f)  %s",
+			  rate / 1e12, rate / off->most / 1e12,
+			  rate / off->least / 1e12, config);
 	}
 	panel_point(w->panel, "TFLOPS of each that is timed", rate / 1e12);
 	panel_draw(w->panel);

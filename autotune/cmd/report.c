@@ -6,6 +6,9 @@
 
 #include "autotune/cmd/cmd.h"
 
+/* From 2048 cubed on a launch costs little. */
+#define LARGE_FLOP (2.0 * 2048 * 2048 * 2048)
+
 /* Share of what all matrix pipes could do at this clock. */
 static double peak_share(const struct tune_problem *p, double time_s,
 			 double clock_hz, const struct cost_model *m)
@@ -28,21 +31,54 @@ static void set_number(struct table *t, int col, double v, int digits)
 }
 
 enum {
-	SHAPE, OP, CACHES, TIME, TFLOPS, PEAK, CALLED, ROCBLAS, TRITON, T0_GPU,
-	CONFIG, LO, HI, SAMPLES, LIMIT, SECOND, BEHIND, ORIGIN, VERDICT, BOUND,
-	CLOCK, TRIED, SPACE, RATE_LO, RATE_HI,
+	SHAPE,
+	OP,
+	CACHES,
+	TIME,
+	TFLOPS,
+	PEAK,
+	CALLED,
+	ROCBLAS,
+	TRITON,
+	T0_GPU,
+	CONFIG,
+	LO,
+	HI,
+	SAMPLES,
+	LIMIT,
+	SECOND,
+	BEHIND,
+	ORIGIN,
+	VERDICT,
+	BOUND,
+	CLOCK,
+	TRIED,
+	SPACE,
+	RATE_LO,
+	RATE_HI,
+	CALLED_LO,
+	CALLED_HI,
+	BEHIND_LO,
+	BEHIND_HI,
+	WON,
+	DRAWS,
+	WORST,
+	FASTEST,
 };
-#define COLUMNS                                                             \
-	"shape,op,caches,#time_us,#TFLOPS,#peak_percent,#launched_TFLOPS,"  \
-	"#rocBLAS,#Triton,#T0_GPU,best,#lo_us,#hi_us,#samples,limit,"       \
-	"runner_up,#behind_percent,origin,verdict,#bound_us,#clock_MHz,"    \
-	"#simulated,#space,#lo_TFLOPS,#hi_TFLOPS"
+#define COLUMNS \
+	"shape,op,caches,#time_us,#TFLOPS,#peak_percent,#launched_TFLOPS," \
+	"#rocBLAS,#Triton,#T0_GPU,best,#lo_us,#hi_us,#samples,limit," \
+	"runner_up,#behind_percent,origin,verdict,#bound_us,#clock_MHz," \
+	"#simulated,#space,#lo_TFLOPS,#hi_TFLOPS,#launched_lo_TFLOPS," \
+	"#launched_hi_TFLOPS,#behind_lo_percent,#behind_hi_percent,#won," \
+	"#draws,#worst_percent,fastest"
 
 /* Measured ones have an interval; what is simulated may be off so far. */
 static void set_range(struct table *t, const struct tune_report *r,
 		      const struct tune_outcome *o)
 {
 	const double flop = tune_flop(&o->problem) / 1e12;
+	const double launch = cost_value(r->costs, COST_LAUNCH) * 1e-6;
 	double lo = o->lo_s, hi = o->hi_s;
 
 	if (o->origin == RES_SIMULATED && r->error) {
@@ -53,6 +89,26 @@ static void set_range(struct table *t, const struct tune_report *r,
 	set_number(t, HI, hi * 1e6, 2);
 	set_number(t, RATE_LO, flop / hi, 2);
 	set_number(t, RATE_HI, flop / lo, 2);
+	set_number(t, CALLED_LO, flop / (hi + launch), 2);
+	set_number(t, CALLED_HI, flop / (lo + launch), 2);
+}
+
+/* How it stands where costs are other ones (draws.c). */
+static void set_standing(struct table *t, const struct tune_outcome *o)
+{
+	const struct tune_standing *s = &o->standing,
+				   *second = &o->second_standing;
+
+	if (!s->draws)
+		return;
+	table_cell(t, WON, "%d", s->won);
+	table_cell(t, DRAWS, "%d", s->draws);
+	set_number(t, WORST, 100 * (s->worst - 1), 1);
+	if (second->draws) {
+		set_number(t, BEHIND_LO, 100 * (second->least - 1), 1);
+		set_number(t, BEHIND_HI, 100 * (second->most - 1), 1);
+	}
+	table_cell(t, FASTEST, "%s", *o->fastest ? o->fastest : o->config);
 }
 
 static void found_row(struct table *t, const struct tune_report *r,
@@ -63,12 +119,14 @@ static void found_row(struct table *t, const struct tune_report *r,
 
 	set_number(t, TIME, o->time_s * 1e6, 2);
 	set_number(t, TFLOPS, flop / o->time_s, 2);
-	set_number(t, PEAK,
-	       100 * peak_share(&o->problem, o->time_s, o->clock_hz, r->costs),
-	       1);
+	set_number(
+		t, PEAK,
+		100 * peak_share(&o->problem, o->time_s, o->clock_hz, r->costs),
+		1);
 	set_number(t, CALLED, flop / (o->time_s + launch), 2);
 	table_cell(t, CONFIG, "%s", o->config);
 	set_range(t, r, o);
+	set_standing(t, o);
 	table_cell(t, SAMPLES, "%lld", (long long)o->samples);
 	table_cell(t, LIMIT, "%s", o->limit);
 	if (*o->second) {
@@ -82,7 +140,7 @@ static void found_row(struct table *t, const struct tune_report *r,
 }
 
 static void add_row(struct table *t, const struct tune_report *r,
-		const struct tune_outcome *o)
+		    const struct tune_outcome *o)
 {
 	const struct tune_problem *p = &o->problem;
 	char text[TUNE_TEXT];
@@ -126,23 +184,27 @@ static bool print_columns(const struct table *all, const char *columns,
 static bool print_text(const struct table *all, const struct tune_report *r,
 		       struct err *e)
 {
-	static const int speed[] = { SHAPE,  OP,     CACHES,  TIME,    LO,
-				     HI,     TFLOPS, RATE_LO, RATE_HI, PEAK,
-				     CLOCK,  CALLED, ROCBLAS, TRITON,  T0_GPU,
-				     ORIGIN, VERDICT };
-	static const int what[] = { SHAPE, CONFIG, SECOND, BEHIND, LIMIT,
-				    TRIED, SPACE };
+	static const int speed[] = { SHAPE,	OP,	   CACHES,  TIME,
+				     LO,	HI,	   TFLOPS,  RATE_LO,
+				     RATE_HI,	PEAK,	   CLOCK,   CALLED,
+				     CALLED_LO, CALLED_HI, ROCBLAS, TRITON,
+				     T0_GPU,	ORIGIN,	   VERDICT };
+	static const int what[] = { SHAPE,     CONFIG,	  SECOND, BEHIND,
+				    BEHIND_LO, BEHIND_HI, WORST,  WON,
+				    DRAWS,     LIMIT,	  TRIED,  SPACE };
 
 	if (!print_columns(
 		    all,
 		    "shape,op,caches,#\xc2\xb5s,#lo,#hi,#TFLOPS,#from,#to,"
-		    "#% of peak,#at MHz,#launched,#rocBLAS,#Triton,#T0-GPU,"
-		    "origin,verdict",
+		    "#% peak,#at MHz,#launched,#from,#to,#rocBLAS,"
+		    "#Triton,#T0-GPU,origin,verdict",
 		    speed, ARRAY_SIZE(speed), r, e))
 		return false;
 	fputc('\n', r->out);
-	return print_columns(all, "shape,best,runner-up,#behind %,limit,"
-			     "#timed,#space", what, ARRAY_SIZE(what), r, e);
+	return print_columns(all,
+			     "shape,best,runner-up,#behind %,#lo %,#hi %,"
+			     "#worst %,#won,#of,limit,#timed,#space",
+			     what, ARRAY_SIZE(what), r, e);
 }
 
 /* ---- notes ---- */
@@ -160,14 +222,65 @@ static void note_error(const struct tune_report *r)
 		x->most);
 }
 
+/* What is launched alone pays for it. */
+static void note_launch(const struct tune_report *r,
+			const struct tune_outcome *o, size_t n)
+{
+	const double launch = cost_value(r->costs, COST_LAUNCH) * 1e-6;
+	struct buf text = { 0 };
+	char shape[TUNE_TEXT];
+
+	for (size_t i = 0; i < n; i++) {
+		if (!o[i].found || tune_flop(&o[i].problem) >= LARGE_FLOP)
+			continue;
+		shape_text(&o[i].problem, shape);
+		buf_printf(&text, "%s%.0f %% of %s", text.len ? ", " : "",
+			   100 * launch / (o[i].time_s + launch), shape);
+	}
+	if (text.len)
+		fold_printf(r->out, 0, "The launch is %s.\n", text.data);
+	buf_fini(&text);
+}
+
+/* Who would have won by the costs as they are, and why it did not. */
+static void note_drawn(const struct tune_report *r,
+		       const struct tune_outcome *o, size_t n)
+{
+	bool any = false;
+	char shape[TUNE_TEXT];
+
+	for (size_t i = 0; i < n; i++)
+		any = any || o[i].standing.draws;
+	if (!any)
+		return;
+	fold_printf(
+		r->out, 0,
+		"Costs that nobody has measured were drawn %d times, alike for "
+		"all: half to twice a guess, a quarter more or less of what is "
+		"derived.  Best is who is least behind the fastest of any draw: "
+		"it is the fastest in `won' of them, and at worst `worst' "
+		"behind; lo and hi say how far the runner-up is behind it.\n",
+		COST_DRAWS - 1);
+	for (size_t i = 0; i < n; i++) {
+		if (!o[i].found || !*o[i].fastest)
+			continue;
+		shape_text(&o[i].problem, shape);
+		fold_printf(r->out, 2,
+			    "%s: with the costs as they are %s takes %.1f %% "
+			    "less; not with all that may be.\n",
+			    shape, o[i].fastest,
+			    100 * (1 - o[i].fastest_s / o[i].time_s));
+	}
+}
+
 static void note_behind(const struct tune_report *r,
 			const struct tune_outcome *o, size_t n)
 {
 	double launch = cost_value(r->costs, COST_LAUNCH) * 1e-6;
 
 	for (size_t i = 0; i < n; i++) {
-		double theirs = published_tflops(PUBLISHED_ROCBLAS,
-						 &o[i].problem);
+		double theirs =
+			published_tflops(PUBLISHED_ROCBLAS, &o[i].problem);
 		double ours = tune_flop(&o[i].problem) / 1e12 /
 			      (o[i].time_s + launch);
 		char shape[TUNE_TEXT];
@@ -202,6 +315,8 @@ static void print_notes(const struct tune_report *r,
 			cost_value(r->costs, COST_LAUNCH));
 		note_error(r);
 	}
+	note_drawn(r, o, n);
+	note_launch(r, o, n);
 	note_behind(r, o, n);
 }
 
@@ -270,8 +385,8 @@ bool tune_report(const struct tune_report *how, const struct tune_outcome *o,
 	table_init(&t, COLUMNS);
 	for (size_t i = 0; i < n; i++)
 		add_row(&t, r, &o[i]);
-	ok = r->format == TABLE_TEXT ? print_text(&t, r, e)
-				     : table_print(&t, r->format, r->out, e);
+	ok = r->format == TABLE_TEXT ? print_text(&t, r, e) :
+				       table_print(&t, r->format, r->out, e);
 	table_fini(&t);
 	if (!ok || r->format != TABLE_TEXT)
 		return ok;

@@ -135,6 +135,8 @@ bool candidates_init(struct candidates *h, const struct tune_problem *p,
 
 void candidates_fini(struct candidates *h)
 {
+	for (size_t i = 0; i < h->n; i++)
+		free(h->v[i].draw);
 	free(h->v);
 	free(h->tried);
 	*h = (struct candidates){ 0 };

@@ -1,5 +1,5 @@
 /*
- * autotune/tuner/decide.c - the fastest candidate that is right.
+ * autotune/tuner/decide.c - the best candidate that is right.
  */
 #include <math.h>
 #include <string.h>
@@ -19,14 +19,26 @@ static void count_states(const struct candidates *h, struct tune_outcome *out)
 	}
 }
 
-/* The fastest that is not known to be wrong, but for `not`; h->n: none. */
-static size_t find_fastest_right(const struct candidates *h, size_t not)
+/* Those that were drawn first, by what they lose at worst; then by time. */
+static bool is_preferred(const struct candidates *h, size_t a, size_t b)
+{
+	const double worst_a = draw_worst(h, a), worst_b = draw_worst(h, b);
+
+	if (isnan(worst_a) != isnan(worst_b))
+		return isnan(worst_b);
+	if (worst_a != worst_b && !isnan(worst_a))
+		return worst_a < worst_b;
+	return h->v[a].time_s < h->v[b].time_s;
+}
+
+/* The best that is not known to be wrong, but for `not`; h->n: none. */
+static size_t find_best(const struct candidates *h, size_t not)
 {
 	size_t best = h->n;
 
 	for (size_t i = 0; i < h->legal; i++)
 		if (i != not && h->v[i].c.state == RES_TUNE_TIMED &&
-		    (best == h->n || h->v[i].time_s < h->v[best].time_s))
+		    (best == h->n || is_preferred(h, i, best)))
 			best = i;
 	return best;
 }
@@ -124,14 +136,14 @@ static bool is_right(struct decider *j, struct candidates *h, size_t i,
 	return res_tune_put(j->s->db, j->s->run, &key, &t, e);
 }
 
-/* The fastest right one but `not`; the wrong ones before it are marked. */
+/* The best right one but `not`; the wrong ones before it are marked. */
 static bool first_right(struct decider *j, struct candidates *h, size_t not,
 			size_t *out, struct err *e)
 {
 	for (;;) {
 		int answer = 0;
 
-		*out = find_fastest_right(h, not);
+		*out = find_best(h, not);
 		if (*out == h->n || (j->o->stop && *j->o->stop))
 			return true;
 		if (!is_right(j, h, *out, &answer, e)) {
@@ -140,6 +152,63 @@ static bool first_right(struct decider *j, struct candidates *h, size_t not,
 		}
 		if (answer > 0)
 			return true;
+	}
+}
+
+/*
+ * What is the fastest in a draw is what others are held against, and so has to
+ * be right, too.
+ */
+static bool check_fastest(struct decider *j, struct candidates *h,
+			  struct err *e)
+{
+	for (int k = 0; k < COST_DRAWS;) {
+		const size_t i = draw_fastest(h, k);
+		int answer = 0;
+
+		if (i == h->n || (j->o->stop && *j->o->stop))
+			return true;
+		if (!is_right(j, h, i, &answer, e))
+			return e->code == ERR_STOPPED; /* the caller looks */
+		k += answer > 0;
+	}
+	return true;
+}
+
+/* The rows of the finalists say how they stand beside the winner. */
+static bool store_standings(struct decider *j, struct candidates *h,
+			    size_t best, struct err *e)
+{
+	char op[TUNE_TEXT];
+	struct res_tune_key key = tune_store_key(j->s, h->p, RES_SIMULATED, "",
+						 op);
+	bool ok = true;
+
+	for (size_t i = 0; ok && i < h->legal; i++) {
+		struct candidate *x = &h->v[i];
+
+		if (!x->draw || x->c.state != RES_TUNE_TIMED)
+			continue;
+		const struct tune_standing s =
+			draw_standing(h, i, i == best ? h->n : best);
+		draw_text(&s, x->c.reason);
+		const struct res_tune t = candidate_row(x);
+		ok = res_tune_put(j->s->db, j->s->run, &key, &t, e);
+	}
+	return ok;
+}
+
+static void describe_standing(const struct candidates *h, size_t best,
+			      size_t second, struct tune_outcome *out)
+{
+	const size_t fastest = draw_fastest(h, 0);
+
+	out->standing = draw_standing(h, best, h->n);
+	if (second < h->n)
+		out->second_standing = draw_standing(h, second, best);
+	if (out->standing.draws && fastest != best) {
+		snprintf(out->fastest, TUNE_TEXT, "%s", h->v[fastest].config);
+		out->fastest_s = h->v[fastest].time_s;
 	}
 }
 
@@ -161,6 +230,7 @@ static void describe_simulated(const struct candidates *h, size_t best,
 		snprintf(out->second, TUNE_TEXT, "%s", h->v[second].config);
 		out->second_s = h->v[second].time_s;
 	}
+	describe_standing(h, best, second, out);
 }
 
 static bool store_winner(struct decider *j, const struct candidates *h,
@@ -225,7 +295,7 @@ bool decide_winner(struct decider *j, struct candidates *h,
 
 	if (j->measures)
 		return decide_by_device(j, h, out, e);
-	if (!first_right(j, h, h->n, &best, e))
+	if (!check_fastest(j, h, e) || !first_right(j, h, h->n, &best, e))
 		return false;
 	if (best < h->n && j->o->budget.verify > 1 &&
 	    !first_right(j, h, best, &second, e))
@@ -239,7 +309,7 @@ bool decide_winner(struct decider *j, struct candidates *h,
 		return true;
 	}
 	describe_simulated(h, best, second, out);
-	return store_winner(j, h, out, e);
+	return store_standings(j, h, best, e) && store_winner(j, h, out, e);
 }
 
 /* ---- what was found before ---- */
@@ -297,8 +367,19 @@ static bool take_count(void *ctx, const struct res_tune *t)
 	out->timed += t->state == RES_TUNE_TIMED;
 	out->rejected += t->state == RES_TUNE_REJECTED;
 	out->failed += t->state == RES_TUNE_FAILED;
-	if (!strcmp(t->config, out->second))
+	if (!strcmp(t->config, out->second)) {
 		out->second_s = t->time_s;
+		draw_parse(t->reason, &out->second_standing);
+	}
+	if (!strcmp(t->config, out->config))
+		draw_parse(t->reason, &out->standing);
+	/* They come by their times. */
+	if (t->state == RES_TUNE_TIMED && !out->fastest_s &&
+	    draw_parse(t->reason, &(struct tune_standing){ 0 })) {
+		out->fastest_s = t->time_s;
+		if (strcmp(t->config, out->config))
+			snprintf(out->fastest, TUNE_TEXT, "%s", t->config);
+	}
 	return true;
 }
 

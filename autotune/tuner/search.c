@@ -10,9 +10,9 @@
 #include "autotune/tuner/tune_int.h"
 
 static const struct tune_budget budgets[] = {
-	{ "quick", 16, 2, 3, 0 },
-	{ "standard", 96, 2, 6, 0 },
-	{ "exhaustive", UINT32_MAX, 2, 24, 0 },
+	{ "quick", 16, 2, 3, 0, 3 },
+	{ "standard", 96, 2, 6, 0, 5 },
+	{ "exhaustive", UINT32_MAX, 2, 24, 0, 12 },
 };
 
 bool tune_budget_parse(const char *s, struct tune_budget *b, struct err *e)
@@ -28,7 +28,7 @@ bool tune_budget_parse(const char *s, struct tune_budget *b, struct err *e)
 	if (end == s || *end || !(seconds > 0) || seconds > 1e6)
 		return err_set(e, ERR_USAGE, "--budget %s: wanted quick, "
 			       "standard, exhaustive or seconds", s);
-	*b = (struct tune_budget){ "seconds", UINT32_MAX, 2, 6, seconds };
+	*b = (struct tune_budget){ "seconds", UINT32_MAX, 2, 6, seconds, 5 };
 	return true;
 }
 
@@ -391,19 +391,32 @@ static bool all_known(const struct tune_outcome *out, size_t n)
 	return true;
 }
 
+/* What is measured needs no guesses. */
+static bool draw_all(struct search *s, struct decider *j, uint64_t end_ns,
+		     struct err *e)
+{
+	return j->measures ||
+	       draw_finalists(j, s->candidates, s->n, end_ns, e);
+}
+
 bool tune_search(const struct tune_opts *o, const struct tune_problems *l,
 		 struct tune_outcome *out, struct err *e)
 {
 	struct tune_store store = { 0 };
 	struct decider j = { .o = o, .s = &store, .origin = RES_SIMULATED };
 	struct search s = { .o = o, .n = l->n, .last = &s.first };
-	double share = 0.7; /* of the seconds; the rest is for checks */
+	/* Of the seconds, for times and draws; the rest is for checks. */
+	const double timing = 0.6, drawing = 0.15;
+	uint64_t drawn_ns = 0;
 
 	s.candidates = xcalloc(l->n + 1, sizeof(*s.candidates));
 	s.codes = j.codes = code_cache_new(o);
-	if (o->budget.seconds > 0)
+	if (o->budget.seconds > 0) {
 		s.end_ns = time_mono_ns() +
-			   (uint64_t)(o->budget.seconds * share * 1e9);
+			   (uint64_t)(o->budget.seconds * timing * 1e9);
+		drawn_ns = s.end_ns +
+			   (uint64_t)(o->budget.seconds * drawing * 1e9);
+	}
 	pthread_mutex_init(&s.lock, NULL);
 	pthread_cond_init(&s.news, NULL);
 	pthread_cond_init(&s.turn, NULL);
@@ -413,6 +426,7 @@ bool tune_search(const struct tune_opts *o, const struct tune_problems *l,
 		  prepare_search(&s, &j, l, out, e);
 	if (ok && !all_known(out, l->n))
 		ok = time_all(&s, &j, e) && store_ruled_out(&s, &j, e) &&
+		     draw_all(&s, &j, drawn_ns, e) &&
 		     judge_all(&s, &j, out, e);
 	tune_bench_close(&j.bench);
 	ok = tune_store_close(&store, ok, o->stop && *o->stop, e) && ok;

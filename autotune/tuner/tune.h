@@ -10,10 +10,12 @@
  *	3. ranks all others by an analytic estimate (roofline.c),
  *	4. compiles and simulates the best ones until nobody left could win
  *	   (simulate.c), as many as the budget allows,
- *	5. runs the fastest on the soft device against a double-precision
+ *	5. simulates the fastest few with other costs that may be true as well
+ *	   (draws.c), where no card measures them,
+ *	6. runs the best on the soft device against a double-precision
  *	   reference (check.c); one that is wrong is out for ever,
- *	6. measures those that remain on a card, where there is one (measure.c),
- *	7. stores every decision at once, so that a search which is killed goes
+ *	7. measures those that remain on a card, where there is one (measure.c),
+ *	8. stores every decision at once, so that a search which is killed goes
  *	   on with what is missing (results/db/tunes.h).
  *
  * Correctness comes before time: a configuration becomes a winner only through
@@ -63,8 +65,9 @@ struct tune_problem {
 	enum tune_caches caches;
 };
 
-/* Room for any text form below. */
+/* Room for any text form below, and for the reason of a decision. */
 #define TUNE_TEXT 96
+#define TUNE_REASON 112
 
 /* ------------------------------------------------------- problem.c ---- */
 
@@ -137,7 +140,7 @@ struct tune_candidate {
 	double bound_s;	   /* nothing can be faster under the cost model */
 	const char *limit; /* of the bound: "wmma", "lds", "l2", ... */
 	enum res_tune_state state;
-	char reason[112];
+	char reason[TUNE_REASON];
 };
 struct tune_space {
 	struct tune_candidate *v; /* [n] */
@@ -291,6 +294,8 @@ struct tune_budget {
 	uint32_t verify;   /* of them checked: the winner and runners-up */
 	uint32_t measure;  /* of those, on a device that has a clock */
 	double seconds;	   /* for everything; 0: no limit */
+	uint32_t draw;	   /* finalists, simulated with other costs, too;
+			    * below 2: none */
 };
 /* "quick", "standard", "exhaustive", or seconds. */
 bool tune_budget_parse(const char *s, struct tune_budget *b, struct err *e);
@@ -333,6 +338,16 @@ struct tune_opts {
 			struct err *e);
 };
 
+/*
+ * How a configuration stands with the draws of the costs (cost_draw()), beside
+ * the other finalists.  draws 0: it was not drawn, and the rest is NAN.
+ */
+struct tune_standing {
+	int draws, won; /* in how many it is the fastest */
+	double worst;	/* its time over the fastest's, where that is most */
+	double least, most; /* its time over the winner's; NAN: it is that */
+};
+
 /* What came out for one problem. */
 struct tune_outcome {
 	struct tune_problem problem;
@@ -344,6 +359,10 @@ struct tune_outcome {
 	enum res_origin origin;
 	uint32_t space, rejected, timed, failed; /* configurations */
 	char why[160]; /* not found: why */
+	struct tune_standing standing, second_standing;
+	/* The fastest with the costs as they are; "": it is the winner. */
+	char fastest[TUNE_TEXT];
+	double fastest_s;
 };
 /*
  * Search for all problems; out[l->n] is filled.  Every decision is in the

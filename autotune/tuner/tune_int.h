@@ -224,6 +224,7 @@ struct candidate {
 	bool known; /* the database has a row of it */
 	double time_s, clock_hz;
 	char object[20], limit[64];
+	double *draw; /* [COST_DRAWS] seconds; NULL: not drawn */
 };
 
 enum { CANDIDATE_SEEDS = 4 };
@@ -285,6 +286,31 @@ const struct gemm_code *code_get(struct code_cache *c,
 /* What there is no use in running: spills, no workgroup fits. */
 bool code_is_usable(const struct gemm_config *c, const struct gemm_code *code,
 		    struct err *e);
+
+/* ----------------------------------------------------------- draws.c ---- */
+
+struct decider;
+enum { TUNE_DRAWN_MOST = 16 };
+/*
+ * Simulate the finalists of n problems with every draw of the costs, until
+ * end_ns (0: to their end): sets `draw` of the candidates of a problem, of all
+ * its finalists or of none.
+ */
+bool draw_finalists(const struct decider *j, struct candidates *h, size_t n,
+		    uint64_t end_ns, struct err *e);
+/* The fastest of those that were drawn and are not known to be wrong. */
+size_t draw_fastest(const struct candidates *h, int draw);
+/*
+ * The time of an entry over the fastest's, in the draw where that is most; NAN:
+ * it was not drawn.
+ */
+double draw_worst(const struct candidates *h, size_t i);
+/* How an entry stands, beside the winner `other`; h->n: it is that. */
+struct tune_standing draw_standing(const struct candidates *h, size_t i,
+				   size_t other);
+/* As the reason of a row says it, and back; false: it says something else. */
+void draw_text(const struct tune_standing *s, char out[TUNE_REASON]);
+bool draw_parse(const char *reason, struct tune_standing *s);
 
 /* ---------------------------------------------------------- decide.c ---- */
 

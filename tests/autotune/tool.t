@@ -29,6 +29,9 @@ is "$(sql "$db" "SELECT count(*) FROM v_tunes WHERE state IN
 	('rejected', 'failed') AND reason = ''")" 0 'none rejected without reason'
 is "$(sql "$db" "SELECT count(*) FROM v_tunes WHERE time_s < bound_s")" 0 \
 	'no simulated time is below the bound'
+is "$(sql "$db" "SELECT count(*) > 3 FROM v_tunes WHERE reason LIKE
+	'fastest in %'")" 1 'the finalists say how they stand with other costs'
+is "$(grep -c '"draws": 12' "$tmp/out")" 2 'and so does the table'
 is "$(sql "$db" "SELECT min(c.verdict) FROM v_tunes t JOIN v_tune_checks c
 	USING(target, op, config, object, class) WHERE t.winner")" pass \
 	'what won was checked'
@@ -71,6 +74,8 @@ has "$tmp/out" 'VGPRs' 'is said with its registers'
 has "$tmp/out" 'pipes:' 'its pipes'
 has "$tmp/out" 'waves: issue' 'and its stalls'
 has "$tmp/out" 'The simulator is off by' "beside the simulator's own error"
+has "$tmp/out" 'that nobody has measured were drawn 11 times' 'what was drawn'
+has "$tmp/out" ' % of 64x64x64, ' 'and what the launch costs of small ones'
 has "$tmp/out" '(Triton 128x128x32, 9 published sizes, 9 rows)' \
 	'found now, for the database has none'
 
@@ -164,8 +169,9 @@ diag "killed after $n timings"
 ok 'a killed search has kept what it timed' test "$n" -ge 5
 is "$w" 0 'and chosen nothing'
 exits 0 'it is gone on with' $tune $more --db "$db"
-is "$(sql "$db" "SELECT count(*) FROM v_tunes WHERE state = 'timed' AND run = (
-	SELECT min(run) FROM v_tunes)")" "$n" 'what was timed before is not timed again'
+is "$(sql "$db" "SELECT count(*) = (SELECT count(*) FROM v_tunes WHERE state =
+	'timed') FROM v_results WHERE area = 'tune'")" 1 \
+	'what was timed before is not timed again'
 is "$(sql "$db" "SELECT count(*) > 0 FROM v_tunes WHERE state = 'timed' AND
 	run > 1")" 1 'what was missing is'
 is "$(sql "$db" 'SELECT count(*) FROM v_tunes WHERE winner')" 2 \
