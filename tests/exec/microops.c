@@ -40,6 +40,7 @@ struct machine {
 	uint8_t mem[MEM_BYTES], lds[LDS_BYTES];
 	uint8_t scratch[2 * SOFT_LANES * SCRATCH_BYTES];
 	uint8_t code[256];
+	enum isa_gen gen;
 };
 
 static bool find(void *ctx, uint64_t va, struct soft_range *out)
@@ -67,7 +68,8 @@ static uint64_t no_time(void *ctx)
 static void connect(struct machine *m)
 {
 	m->env.ctx = m;
-	m->env.gen = ISA_GFX11;
+	m->env.gen = m->gen;
+	m->env.swizzles_scratch = !isa_gen_info(m->gen)->own_scratch;
 	m->env.find = find;
 	m->env.realtime = no_time;
 	m->group.env = &m->env;
@@ -214,8 +216,11 @@ static bool is_memory(const struct isa_inst *in)
 	return false;
 }
 
+/* Two runs have different times. */
 static bool wanted(const struct isa_inst *in)
 {
+	if (in->op == ISA_s_memtime || in->op == ISA_s_memrealtime)
+		return false;
 	switch (in->fmt) {
 	case ISA_FMT_SOP2:
 	case ISA_FMT_SOPC:
@@ -260,34 +265,48 @@ static void crowd(struct isa_gen_state *g, struct isa_inst *in)
 /* Of shared fragments and few sums; sometimes a sum replaces a fragment. */
 static int random_product(struct isa_gen_state *g, int size, uint8_t *to)
 {
-	static const struct {
+	static const struct product {
 		const char *name, *mods;
-		int dwords; /* of a fragment */
-	} type[] = {
-		{ "f32_16x16x16_f16", "", 8 },
-		{ "f32_16x16x16_bf16", "", 8 },
-		{ "f16_16x16x16_f16", "", 8 },
-		{ "f16_16x16x16_f16", "op_sel:[0,0,1]", 8 },
-		{ "bf16_16x16x16_bf16", "", 8 },
-		{ "i32_16x16x16_iu8", "", 4 },
-		{ "i32_16x16x16_iu8", "neg_lo:[1,0,0]", 4 },
-		{ "i32_16x16x16_iu8", "neg_lo:[1,1,0] clamp", 4 },
-		{ "i32_16x16x16_iu4", "", 2 },
-		{ "i32_16x16x16_iu4", "neg_lo:[0,1,0]", 2 },
+		int dwords;  /* of a fragment */
+		bool halves; /* gfx12 has two sums in a register */
+	} types[] = {
+		{ "f32_16x16x16_f16", "", 8, false },
+		{ "f32_16x16x16_bf16", "", 8, false },
+		{ "f16_16x16x16_f16", "", 8, true },
+		{ "bf16_16x16x16_bf16", "", 8, true },
+		{ "i32_16x16x16_iu8", "", 4, false },
+		{ "i32_16x16x16_iu8", "neg_lo:[1,0,0]", 4, false },
+		{ "i32_16x16x16_iu8", "neg_lo:[1,1,0] clamp", 4, false },
+		{ "i32_16x16x16_iu4", "", 2, false },
+		{ "i32_16x16x16_iu4", "neg_lo:[0,1,0]", 2, false },
+		/* The others have one generation only. */
+		{ "f16_16x16x16_f16", "op_sel:[0,0,1]", 8, true },
+		{ "f32_16x16x16_fp8_fp8", "", 4, false },
+		{ "f32_16x16x16_fp8_bf8", "", 4, false },
+		{ "f32_16x16x16_bf8_fp8", "neg_lo:[0,0,1]", 4, false },
 	};
-	struct isa_target t = { ISA_GFX11, size, .lax = true };
-	uint32_t k = gen_below(g, ARRAY_SIZE(type));
+	enum { GFX11_ONLY = 9 };
+	const bool gfx12 = g->gen == ISA_GFX12;
+	struct isa_target t = { g->gen, size, .lax = true };
+	const uint32_t k = gfx12 ? gen_below(g, ARRAY_SIZE(types) - 1) :
+				   gen_below(g, GFX11_ONLY + 1);
+	const struct product *type = &types[k + (gfx12 && k >= GFX11_ONLY)];
 	int n = 8 * 32 / size, a = FRAGMENTS + 8 * (int)gen_below(g, 3);
-	int b = FRAGMENTS + 8 * (int)gen_below(g, 3), m = type[k].dwords - 1;
+	int b = FRAGMENTS + 8 * (int)gen_below(g, 3), m = type->dwords - 1;
 	int c = SUMS + 8 * (int)gen_below(g, 2);
 	int d = gen_percent(g, 80) ? c : FRAGMENTS + (int)gen_below(g, 16);
 	struct isa_inst in;
 	char text[120];
 
+	if (gfx12) {
+		n /= 1 + type->halves;
+		m = (m + 1) * 16 / size - 1;
+		m = m < 0 ? 0 : m;
+	}
 	snprintf(text, sizeof(text),
 		 "v_wmma_%s v[%d:%d], v[%d:%d], v[%d:%d], v[%d:%d] %s",
-		 type[k].name, d, d + n - 1, a, a + m, b, b + m, c, c + n - 1,
-		 type[k].mods);
+		 type->name, d, d + n - 1, a, a + m, b, b + m, c, c + n - 1,
+		 type->mods);
 	if (isa_parse(&t, text, NULL, NULL, &in))
 		BUG("%s: %s", text, isa_parse(&t, text, NULL, NULL, &in));
 	return isa_encode(&in, to);
@@ -295,14 +314,14 @@ static int random_product(struct isa_gen_state *g, int size, uint8_t *to)
 
 static int random_inst(struct isa_gen_state *g, int size, uint8_t *to)
 {
-	struct isa_target t = { ISA_GFX11, size, .lax = true };
+	struct isa_target t = { g->gen, size, .lax = true };
 	uint8_t code[ISA_MAX_SIZE_BYTES];
 	struct isa_inst in;
 
-	if (gen_percent(g, 8))
+	if (g->gen >= ISA_GFX11 && gen_percent(g, 8))
 		return random_product(g, size, to);
 	for (;;) {
-		if (size == 32 && gen_percent(g, 10))
+		if (g->gen >= ISA_GFX11 && size == 32 && gen_percent(g, 10))
 			gen_vopd(g, code);
 		else
 			gen_inst(g, code);
@@ -323,17 +342,18 @@ static int random_inst(struct isa_gen_state *g, int size, uint8_t *to)
 static void close_loop(struct machine *m, uint32_t n)
 {
 	static const uint32_t count[] = {
-		0x80e48164, /* s_sub_i32 s100, s100, 1 */
+		0x80e48164, /* s_sub_u32 s100, s100, 1 */
 		0xbf078064, /* s_cmp_lg_u32 s100, 0 */
 	};
-	uint32_t branch;
+	const bool gfx10 = m->gen < ISA_GFX11;
+	uint32_t branch = gfx10 ? 0xbf850000 : 0xbfa20000; /* s_cbranch_scc1 */
+	const uint32_t end = gfx10 ? 0xbf810000 : 0xbfb00000; /* s_endpgm */
 
 	memcpy(m->code + n, count, sizeof(count));
 	n += sizeof(count);
-	branch = 0xbfa20000 | ((0 - (n / 4 + 1)) & 0xffff); /* s_cbranch_scc1 */
+	branch |= (0 - (n / 4 + 1)) & 0xffff;
 	memcpy(m->code + n, &branch, 4);
-	branch = 0xbfb00000; /* s_endpgm */
-	memcpy(m->code + n + 4, &branch, 4);
+	memcpy(m->code + n + 4, &end, 4);
 }
 
 static void random_code(struct isa_gen_state *g, struct machine *m, int size)
@@ -418,7 +438,7 @@ static void run_wave(struct machine *m, uint64_t slice, enum soft_form most)
 
 static void print_code(const struct machine *m, int size)
 {
-	struct isa_target t = { ISA_GFX11, size, .lax = true };
+	struct isa_target t = { m->gen, size, .lax = true };
 	struct isa_inst in;
 	char text[ISA_TEXT_MAX];
 
@@ -452,6 +472,7 @@ static bool one(struct isa_gen_state *g, struct machine *fast,
 {
 	const char *what;
 
+	fast->gen = g->gen;
 	random_state(g, fast, size);
 	if (text)
 		rare_code(fast, text);
@@ -474,9 +495,32 @@ static bool one(struct isa_gen_state *g, struct machine *fast,
 	return false;
 }
 
+/* `n` random loops of a generation's code. */
+static void test_random(const char *name, struct isa_gen_state *g,
+			struct machine *m, int n)
+{
+	int good = 0, ran = 0;
+
+	for (int i = 0; i < n && good >= i - 4; i++) {
+		bool ended;
+
+		good += one(g, &m[0], &m[1], i & 1 ? 64 : 32, NULL, &ended);
+		ran += ended;
+	}
+	is_u64(good, n, "%s: random loops do the same in all forms", name);
+	ok(ran > n / 3, "%s: %d of %d ran without a fault", name, ran, n);
+}
+
 int main(void)
 {
-	int n = getenv("T0_SLOW") ? 40000 : 3000, good = 0, ran = 0;
+	static const struct {
+		const char *name;
+		enum isa_gen gen;
+		int part; /* of the loops */
+	} other[] = { { "gfx1030", ISA_GFX10_3, 4 },
+		      { "gfx1151", ISA_GFX11_5, 8 },
+		      { "gfx1201", ISA_GFX12, 2 } };
+	const int n = getenv("T0_SLOW") ? 40000 : 3000;
 	const char *seed = getenv("T0_SEED");
 	struct isa_gen_state g = { .seed = seed ? strtoull(seed, NULL, 0) :
 						  20261121,
@@ -485,20 +529,17 @@ int main(void)
 
 	memset(m, 0, 2 * sizeof(*m));
 	diag("seed %llu", (unsigned long long)g.seed);
-	for (int i = 0; i < n && good >= i - 4; i++) {
-		bool ended;
-
-		good += one(&g, &m[0], &m[1], i & 1 ? 64 : 32, NULL, &ended);
-		ran += ended;
-	}
-	is_u64(good, n, "random loops do the same in all forms");
-	ok(ran > n / 3, "%d of %d ran without a fault", ran, n);
+	test_random("gfx1100", &g, m, n);
 	for (size_t i = 0; i < ARRAY_SIZE(rare); i++) {
 		bool ended, same = true;
 
 		for (int k = 0; k < 20; k++)
 			same &= one(&g, &m[0], &m[1], 32, rare[i], &ended);
 		ok(same, "%s", rare[i]);
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(other); i++) {
+		g.gen = other[i].gen;
+		test_random(other[i].name, &g, m, n / other[i].part);
 	}
 	free(m);
 	return plan_done();

@@ -426,12 +426,13 @@ static void run_level(soft_wmma_fn *fn, int in, uint32_t (*ab)[8][SOFT_LANES],
 		      uint32_t (*c)[N])
 {
 	struct wmma m = { .in = in,
+			  .in_b = in,
 			  .acc = in >= WMMA_IU8 ? in : WMMA_F32,
-			  .a = ab[0][0],
-			  .b = ab[1][0],
 			  .signed_a = true,
 			  .c_keep = ~0u };
 
+	for (int q = 0; q < 8; q++)
+		m.a[q] = ab[0][q], m.b[q] = ab[1][q];
 	for (int r = 0; r < N; r++) {
 		for (int l = 0; l < N; l++)
 			c[r][l] = 0x3f800000 + (N * r + l) * 0x12345;

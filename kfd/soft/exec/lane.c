@@ -108,6 +108,8 @@ static void run_permlane_var(struct soft_wave *w, const struct soft_uop *u)
 
 soft_handler *soft_vop3_special(const struct isa_inst *in)
 {
+	struct wmma m;
+
 	switch (in->op) {
 	case ISA_v_readlane_b32:
 		return run_readlane;
@@ -119,14 +121,7 @@ soft_handler *soft_vop3_special(const struct isa_inst *in)
 	case ISA_v_permlane16_var_b32:
 	case ISA_v_permlanex16_var_b32:
 		return run_permlane_var;
-	case ISA_v_wmma_f32_16x16x16_f16:
-	case ISA_v_wmma_f32_16x16x16_bf16:
-	case ISA_v_wmma_f16_16x16x16_f16:
-	case ISA_v_wmma_bf16_16x16x16_bf16:
-	case ISA_v_wmma_i32_16x16x16_iu8:
-	case ISA_v_wmma_i32_16x16x16_iu4:
-		return soft_wmma_run;
 	default:
-		return NULL;
+		return soft_wmma_types(in, false, &m) ? soft_wmma_run : NULL;
 	}
 }

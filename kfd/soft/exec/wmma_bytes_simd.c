@@ -16,28 +16,29 @@
 
 typedef int32_t word_row[WMMA_N];
 
-static void microop_from_8(struct soft_wave *w, const struct soft_microop *m,
-			   const uintptr_t *base)
+static inline void from_8(const struct soft_microop *m, const uintptr_t *base,
+			  enum wmma_layout layout, int sign)
 {
-	const uint32_t *from = (const uint32_t *)(base[0] + m->a);
 	word_row *to = (word_row *)m->c;
 
+	(void)sign; /* the sum looks at it */
 	for (int k = 0; k < WORDS; k++)
 		_mm512_store_si512(to[k],
-				   _mm512_loadu_si512(from + k * SOFT_LANES));
-	SOFT_NEXT(w, m, base);
+				   _mm512_loadu_si512(soft_wmma_word(
+					   base, m->a, k, WORDS, layout)));
 }
 
 /* Elements 0, 2, 4, 6 and 1, 3, 5, 7 of a word, in A as in B. */
 static inline void from_4(const struct soft_microop *m, const uintptr_t *base,
-			  int sign)
+			  enum wmma_layout layout, int sign)
 {
-	const __m512i low = _mm512_set1_epi8(15), top = _mm512_set1_epi8((char)sign);
-	const uint32_t *from = (const uint32_t *)(base[0] + m->a);
+	const __m512i low = _mm512_set1_epi8(15),
+		      top = _mm512_set1_epi8((char)sign);
 	word_row *to = (word_row *)m->c;
 
 	for (int k = 0; k < WORDS; k++) {
-		__m512i v = _mm512_loadu_si512(from + k / 2 * SOFT_LANES);
+		__m512i v = _mm512_loadu_si512(
+			soft_wmma_word(base, m->a, k / 2, WORDS / 2, layout));
 
 		v = _mm512_maskz_srli_epi32(0xffff, v, k % 2 * 4);
 		v = _mm512_xor_si512(_mm512_and_si512(v, low), top);
@@ -45,19 +46,20 @@ static inline void from_4(const struct soft_microop *m, const uintptr_t *base,
 	}
 }
 
-static void microop_from_u4(struct soft_wave *w, const struct soft_microop *m,
-			    const uintptr_t *base)
-{
-	from_4(m, base, 0);
-	SOFT_NEXT(w, m, base);
-}
-
-static void microop_from_i4(struct soft_wave *w, const struct soft_microop *m,
-			    const uintptr_t *base)
-{
-	from_4(m, base, 8);
-	SOFT_NEXT(w, m, base);
-}
+#define EACH_FROM(X) \
+	X(8, WMMA_FROM_U8, from_8, 0) \
+	X(u4, WMMA_FROM_U4, from_4, 0) \
+	X(i4, WMMA_FROM_I4, from_4, 8)
+#define FROM_LAYOUT(layout, name, fn, sign) \
+	static void microop_from_##name##_##layout( \
+		struct soft_wave *w, const struct soft_microop *m, \
+		const uintptr_t *base) \
+	{ \
+		fn(m, base, layout, sign); \
+		SOFT_NEXT(w, m, base); \
+	}
+#define FROM(name, from, ...) SOFT_WMMA_EACH(FROM_LAYOUT, name, __VA_ARGS__)
+EACH_FROM(FROM)
 
 /* sum + a * b, of which one is unsigned and one signed. */
 ALWAYS __m512i add_products(__m512i sum, __m512i a, __m512i b, bool signed_b)
@@ -67,7 +69,7 @@ ALWAYS __m512i add_products(__m512i sum, __m512i a, __m512i b, bool signed_b)
 }
 
 ALWAYS void add_all(const struct soft_microop *m, const uintptr_t *base,
-		    bool wide, bool signed_b)
+		    enum wmma_layout layout, bool signed_b)
 {
 	const bool equal = m->mods[0] == m->mods[1];
 	const __m512i off = _mm512_set1_epi8(equal ? -128 : 0);
@@ -85,9 +87,10 @@ ALWAYS void add_all(const struct soft_microop *m, const uintptr_t *base,
 	__asm__("" : "+m"(a));
 #pragma GCC unroll 16
 	for (int r = 0; r < WMMA_N; r++)
-		sum[r] = _mm512_sub_epi32(
-			_mm512_loadu_si512(soft_wmma_row(base, m->c, r, wide)),
-			back);
+		sum[r] =
+			_mm512_sub_epi32(_mm512_loadu_si512(soft_wmma_row(
+						 base, m->c, r, layout, false)),
+					 back);
 	for (int k = 0; k < WORDS; k++)
 #pragma GCC unroll 16
 		for (int r = 0; r < WMMA_N; r++)
@@ -96,35 +99,36 @@ ALWAYS void add_all(const struct soft_microop *m, const uintptr_t *base,
 					      signed_b);
 #pragma GCC unroll 16
 	for (int r = 0; r < WMMA_N; r++)
-		_mm512_storeu_si512(soft_wmma_row(base, m->d, r, wide), sum[r]);
+		_mm512_storeu_si512(soft_wmma_row(base, m->d, r, layout, false),
+				    sum[r]);
 }
 
 /* What has locals in memory is a function of its own, as in wmma_simd.c. */
-#define SUM(wide) \
-	static __attribute__((noinline)) TARGET void sum_##wide( \
+#define SUM_LAYOUT(layout, name) \
+	static __attribute__((noinline)) TARGET void name##_##layout( \
 		const struct soft_microop *m, const uintptr_t *base) \
 	{ \
 		if (m->mods[1]) \
-			add_all(m, base, wide, true); \
+			add_all(m, base, layout, true); \
 		else \
-			add_all(m, base, wide, false); \
+			add_all(m, base, layout, false); \
 	} \
-	static void microop_sum_##wide(struct soft_wave *w, \
-				       const struct soft_microop *m, \
-				       const uintptr_t *base) \
+	static void microop_##name##_##layout(struct soft_wave *w, \
+					      const struct soft_microop *m, \
+					      const uintptr_t *base) \
 	{ \
-		sum_##wide(m, base); \
+		name##_##layout(m, base); \
 		SOFT_NEXT(w, m, base); \
 	}
-SUM(0)
-SUM(1)
+SOFT_WMMA_EACH(SUM_LAYOUT, sum)
 
+#define NAMED(layout, name) [layout] = microop_##name##_##layout,
+#define FROM_ROW(name, from, ...) \
+	[from] = { SOFT_WMMA_EACH(NAMED, from_##name) },
 const struct soft_wmma_microops SIMD(soft_wmma_bytes) = {
-	.from = { [WMMA_FROM_U8] = microop_from_8,
-		  [WMMA_FROM_I8] = microop_from_8,
-		  [WMMA_FROM_U4] = microop_from_u4,
-		  [WMMA_FROM_I4] = microop_from_i4 },
-	.sum = { [WMMA_IU8] = { microop_sum_0, microop_sum_1 } },
+	.from = { EACH_FROM(FROM_ROW)[WMMA_FROM_I8] = { SOFT_WMMA_EACH(
+			  NAMED, from_8) } },
+	.sum = { [WMMA_IU8] = { SOFT_WMMA_EACH(NAMED, sum) } },
 };
 #else
 const struct soft_wmma_microops SIMD(soft_wmma_bytes) = { .bytes = NULL };

@@ -83,6 +83,31 @@ static inline void row_to_f16(const float *f, uint32_t *h)
 }
 #endif
 
+/*
+ * Sixteen bytes: bf8 is the upper byte of a half, and fp8 as one has the same
+ * digits and an exponent that is 8 less, but that its largest is a NaN.
+ */
+static inline void row_from_byte(enum wmma_type type, const uint32_t *u,
+				 int shift, float *f)
+{
+	uint32_t h[WMMA_N];
+	row16 v, nan;
+
+	ROW_GET(v, u);
+	v = v >> shift & 0xff;
+	nan = (v & 0x7f) == 0x7f;
+	v = type == WMMA_BF8 ? v << 8 : (v & 0x7f) << 7 | (v & 0x80) << 8;
+	ROW_PUT(h, v);
+	row_from_f16(h, 0, f);
+	if (type == WMMA_BF8)
+		return;
+	for (int l = 0; l < WMMA_N; l++)
+		f[l] *= 256;
+	ROW_GET(v, f);
+	v = (v & ~nan) | (nan & 0x7fc00000);
+	ROW_PUT(f, v);
+}
+
 static inline void row_mods(float *f, uint32_t keep, uint32_t flip)
 {
 	row16 v;
@@ -100,6 +125,10 @@ ALWAYS void row_load(enum wmma_type type, const uint32_t *u, int shift,
 
 	if (type == WMMA_F16) {
 		row_from_f16(u, shift, f);
+		return;
+	}
+	if (type == WMMA_FP8 || type == WMMA_BF8) {
+		row_from_byte(type, u, shift, f);
 		return;
 	}
 	ROW_GET(v, u);
@@ -130,9 +159,9 @@ ALWAYS void row_narrow(const struct wmma *m, const float *f,
  * Any NaN becomes the default NaN: which came first depends on the processor.
  * A 16-bit result leaves the other half of its register as it was.
  */
-ALWAYS void row_store(const struct wmma *m, float *f, uint32_t *d)
+ALWAYS void row_store(const struct wmma *m, int shift, float *f, uint32_t *d)
 {
-	const int32_t keep = m->shift ? 0xffff : (int32_t)0xffff0000;
+	const int32_t keep = shift ? 0xffff : (int32_t)0xffff0000;
 	row16 v, nan, old;
 	uint32_t h[WMMA_N];
 
@@ -147,7 +176,7 @@ ALWAYS void row_store(const struct wmma *m, float *f, uint32_t *d)
 	row_narrow(m, f, h);
 	ROW_GET(v, h);
 	ROW_GET(old, d);
-	v = (old & keep) | v << m->shift;
+	v = (old & keep) | v << shift;
 	ROW_PUT(d, v);
 }
 
@@ -155,21 +184,22 @@ ALWAYS void row_store(const struct wmma *m, float *f, uint32_t *d)
 
 /*
  * d[row] = c[row] + sum over k of a[k][row] * b[k], a row of 16 floats at a
- * time. Many rows are in flight at once, because a fused multiply-add takes
- * four cycles.  False, with nothing written, if a sum is a NaN and `nans` are
- * not wanted.
+ * time, with C and D in registers.  Many rows are in flight at once, because a
+ * fused multiply-add takes four cycles.  False, with nothing written, if a sum
+ * is a NaN and `nans` are not wanted.
  */
+#define SUM_ROW(at, r) ((float *)soft_wmma_row(base, at, r, layout, false))
 #if defined(__AVX512BW__)
-static inline bool add_products(const float (*a)[WMMA_N],
-				const float (*b)[WMMA_N], const float *c,
-				float *d, bool nans)
+ALWAYS bool add_products(const float (*a)[WMMA_N], const float (*b)[WMMA_N],
+			 const uintptr_t *base, uintptr_t c, uintptr_t d,
+			 enum wmma_layout layout, bool nans)
 {
 	__m512 acc[WMMA_N];
 	__mmask16 nan = 0;
 
 #pragma GCC unroll 16
 	for (int r = 0; r < WMMA_N; r++)
-		acc[r] = _mm512_loadu_ps(c + r * WMMA_N);
+		acc[r] = _mm512_loadu_ps(SUM_ROW(c, r));
 	for (int k = 0; k < WMMA_N; k++) {
 		__m512 row = _mm512_load_ps(b[k]);
 
@@ -185,20 +215,20 @@ static inline bool add_products(const float (*a)[WMMA_N],
 		return false;
 #pragma GCC unroll 16
 	for (int r = 0; r < WMMA_N; r++)
-		_mm512_storeu_ps(d + r * WMMA_N, acc[r]);
+		_mm512_storeu_ps(SUM_ROW(d, r), acc[r]);
 	return true;
 }
 #elif defined(__FMA__)
 /* Four rows; true if a sum is a NaN. */
-static inline bool four_sums(const float (*a)[WMMA_N], const float (*b)[WMMA_N],
-			     const float *c, float (*d)[WMMA_N])
+ALWAYS bool four_sums(const float (*a)[WMMA_N], const float (*b)[WMMA_N],
+		      const float *const c[4], float (*d)[WMMA_N])
 {
 	__m256 low[4], high[4], nan = _mm256_setzero_ps();
 
 #pragma GCC unroll 4
 	for (int r = 0; r < 4; r++) {
-		low[r] = _mm256_loadu_ps(c + r * WMMA_N);
-		high[r] = _mm256_loadu_ps(c + r * WMMA_N + 8);
+		low[r] = _mm256_loadu_ps(c[r]);
+		high[r] = _mm256_loadu_ps(c[r] + 8);
 	}
 	for (int k = 0; k < WMMA_N; k++) {
 		__m256 bl = _mm256_load_ps(b[k]), bh = _mm256_load_ps(b[k] + 8);
@@ -221,19 +251,25 @@ static inline bool four_sums(const float (*a)[WMMA_N], const float (*b)[WMMA_N],
 	return _mm256_movemask_ps(nan);
 }
 
-static inline bool add_products(const float (*a)[WMMA_N],
-				const float (*b)[WMMA_N], const float *c,
-				float *d, bool nans)
+ALWAYS bool add_products(const float (*a)[WMMA_N], const float (*b)[WMMA_N],
+			 const uintptr_t *base, uintptr_t c, uintptr_t d,
+			 enum wmma_layout layout, bool nans)
 {
 	_Alignas(64) float sum[WMMA_N][WMMA_N];
 	bool nan = false;
 
-	for (int r = 0; r < WMMA_N; r += 4)
-		nan |= four_sums((const float(*)[WMMA_N]) & a[0][r], b,
-				 c + r * WMMA_N, sum + r);
+	for (int r = 0; r < WMMA_N; r += 4) {
+		const float *const row[] = { SUM_ROW(c, r), SUM_ROW(c, r + 1),
+					     SUM_ROW(c, r + 2),
+					     SUM_ROW(c, r + 3) };
+
+		nan |= four_sums((const float(*)[WMMA_N]) & a[0][r], b, row,
+				 sum + r);
+	}
 	if (nan && !nans)
 		return false;
-	memcpy(d, sum, sizeof(sum));
+	for (int r = 0; r < WMMA_N; r++)
+		memcpy(SUM_ROW(d, r), sum[r], sizeof(sum[r]));
 	return true;
 }
 #else
@@ -255,6 +291,18 @@ static void multiply_any(const float (*a)[WMMA_N], const float (*b)[WMMA_N],
 			for (int l = 0; l < WMMA_N; l++)
 				c[r][l] = __builtin_fmaf(a[k][r], b[k][l],
 							 c[r][l]);
+}
+#endif
+
+#if defined(__FMA__)
+/* The same of sums in an array, which are as a wave32 of gfx11 has them. */
+ALWAYS bool add_to_array(const float (*a)[WMMA_N], const float (*b)[WMMA_N],
+			 float (*c)[WMMA_N], bool nans)
+{
+	const uintptr_t none[2] = { 0 };
+
+	return add_products(a, b, none, (uintptr_t)c, (uintptr_t)c, WMMA_GFX11,
+			    nans);
 }
 #endif
 
@@ -307,39 +355,44 @@ static inline void rows_bf16(const uint32_t *vreg, float (*f)[WMMA_N])
 #endif
 
 #if defined(__FMA__)
-static void microop_from_f16(struct soft_wave *w, const struct soft_microop *m,
-			     const uintptr_t *base)
+/* Fragments as floats, of eight words or of four. */
+ALWAYS void from_halves(const struct soft_microop *m, const uintptr_t *base,
+			enum wmma_layout layout, enum wmma_type in)
 {
-	const uint32_t *from = (const uint32_t *)(base[0] + m->a);
 	float(*to)[WMMA_N] = (float(*)[WMMA_N])m->c;
 
-	for (int k = 0; k < WMMA_N; k += 2)
-		rows_f16(from + k / 2 * SOFT_LANES, to + k);
-	SOFT_NEXT(w, m, base);
+	for (int q = 0; q < WMMA_N / 2; q++) {
+		const uint32_t *word =
+			soft_wmma_word(base, m->a, q, WMMA_N / 2, layout);
+
+		if (in == WMMA_F16)
+			rows_f16(word, to + 2 * q);
+		else
+			rows_bf16(word, to + 2 * q);
+	}
 }
 
-static void microop_from_bf16(struct soft_wave *w, const struct soft_microop *m,
-			      const uintptr_t *base)
+ALWAYS void from_bytes(const struct soft_microop *m, const uintptr_t *base,
+		       enum wmma_layout layout, enum wmma_type in)
 {
-	const uint32_t *from = (const uint32_t *)(base[0] + m->a);
 	float(*to)[WMMA_N] = (float(*)[WMMA_N])m->c;
 
-	for (int k = 0; k < WMMA_N; k += 2)
-		rows_bf16(from + k / 2 * SOFT_LANES, to + k);
-	SOFT_NEXT(w, m, base);
+	for (int k = 0; k < WMMA_N; k++)
+		row_load(in,
+			 soft_wmma_word(base, m->a, k / 4, WMMA_N / 4, layout),
+			 k % 4 * 8, to[k]);
 }
 
 /* Elements that are `bits` wide as pairs of halves; which ones are a pair is
  * the same in A and in B. */
 ALWAYS void from_ints(const struct soft_microop *m, const uintptr_t *base,
-		      int bits, bool is_signed)
+		      enum wmma_layout layout, int bits, bool is_signed)
 {
-	const uint32_t *from = (const uint32_t *)(base[0] + m->a);
 	uint32_t(*to)[WMMA_N] = (uint32_t(*)[WMMA_N])m->c;
 
 	for (int k = 0; k < WMMA_PAIRS; k++) {
-		const soft_piece *p = (const soft_piece *)(
-			from + k * bits / 16 * SOFT_LANES);
+		const soft_piece *p = (const soft_piece *)soft_wmma_word(
+			base, m->a, k * bits / 16, bits / 2, layout);
 
 		for (int i = 0; i < ROW_PIECES; i++)
 			((soft_piece *)to[k])[i] =
@@ -348,45 +401,88 @@ ALWAYS void from_ints(const struct soft_microop *m, const uintptr_t *base,
 	}
 }
 
-#define FROM_INTS(name, bits, is_signed) \
-	static void microop_from_##name(struct soft_wave *w, \
-					const struct soft_microop *m, \
-					const uintptr_t *base) \
+#define EACH_FROM(X) \
+	X(f16, WMMA_FROM_F16, from_halves, WMMA_F16) \
+	X(bf16, WMMA_FROM_BF16, from_halves, WMMA_BF16) \
+	X(fp8, WMMA_FROM_FP8, from_bytes, WMMA_FP8) \
+	X(bf8, WMMA_FROM_BF8, from_bytes, WMMA_BF8) \
+	X(u8, WMMA_FROM_U8, from_ints, 8, false) \
+	X(i8, WMMA_FROM_I8, from_ints, 8, true) \
+	X(u4, WMMA_FROM_U4, from_ints, 4, false) \
+	X(i4, WMMA_FROM_I4, from_ints, 4, true)
+#define FROM_LAYOUT(layout, name, fn, ...) \
+	static void microop_from_##name##_##layout( \
+		struct soft_wave *w, const struct soft_microop *m, \
+		const uintptr_t *base) \
 	{ \
-		from_ints(m, base, bits, is_signed); \
+		fn(m, base, layout, __VA_ARGS__); \
 		SOFT_NEXT(w, m, base); \
 	}
-FROM_INTS(u8, 8, false)
-FROM_INTS(i8, 8, true)
-FROM_INTS(u4, 4, false)
-FROM_INTS(i4, 4, true)
+#define FROM(name, from, ...) SOFT_WMMA_EACH(FROM_LAYOUT, name, __VA_ARGS__)
+EACH_FROM(FROM)
+
+/* Two rows of C that share their words, and of D. */
+ALWAYS void pair_load(enum wmma_type acc, const uint32_t *u, float (*f)[WMMA_N])
+{
+	if (acc == WMMA_F16)
+		rows_f16(u, f);
+	else
+		rows_bf16(u, f);
+}
+
+ALWAYS void pair_store(const struct wmma *x, float (*f)[WMMA_N], uint32_t *d)
+{
+	uint32_t h[2][WMMA_N];
+	row16 low, high;
+
+	row_narrow(x, f[0], h[0]);
+	row_narrow(x, f[1], h[1]);
+	ROW_GET(low, h[0]);
+	ROW_GET(high, h[1]);
+	low |= high << 16;
+	ROW_PUT(d, low);
+}
 
 /* False, with nothing written, if a sum is a NaN or overflows differently. */
 ALWAYS bool wmma_floats(const struct soft_wave *w, const struct soft_microop *m,
-			const uintptr_t *base, enum wmma_type acc, bool wide)
+			const uintptr_t *base, enum wmma_type acc,
+			enum wmma_layout layout)
 {
 	const float(*a)[WMMA_N] = (const float(*)[WMMA_N])m->a;
 	const float(*b)[WMMA_N] = (const float(*)[WMMA_N])m->b;
+	const bool paired = soft_wmma_is_paired(layout, acc);
 	const struct wmma x = { .acc = acc, .shift = (int)m->imm };
 	_Alignas(64) float c[WMMA_N][WMMA_N];
 
-	/* Rows of C and D follow each other: two to a register. */
-	if (acc == WMMA_F32 && !wide)
-		return add_products(a, b, (const float *)(base[0] + m->c),
-				    (float *)(base[0] + m->d), false);
-	for (int r = 0; r < WMMA_N; r++)
-		row_load(acc, soft_wmma_row(base, m->c, r, wide), x.shift, c[r]);
+	if (acc == WMMA_F32)
+		return add_products(a, b, base, m->c, m->d, layout, false);
+	for (int r = 0; r < WMMA_N; r += 1 + paired) {
+		const uint32_t *u =
+			soft_wmma_row(base, m->c, r, layout, paired);
+
+		if (paired)
+			pair_load(acc, u, c + r);
+		else
+			row_load(acc, u, x.shift, c[r]);
+	}
 	if ((acc == WMMA_F16 && soft_ovfl16(w->mode)) ||
-	    !add_products(a, b, c[0], c[0], false))
+	    !add_to_array(a, b, c, false))
 		return false;
-	for (int r = 0; r < WMMA_N; r++)
-		row_store(&x, c[r], soft_wmma_row(base, m->d, r, wide));
+	for (int r = 0; r < WMMA_N; r += 1 + paired) {
+		uint32_t *u = soft_wmma_row(base, m->d, r, layout, paired);
+
+		if (paired)
+			pair_store(&x, c + r, u);
+		else
+			row_store(&x, x.shift, c[r], u);
+	}
 	return true;
 }
 
 /* Integers, which wrap. */
 ALWAYS bool wmma_ints(const struct soft_wave *w, const struct soft_microop *m,
-		      const uintptr_t *base, enum wmma_type acc, bool wide)
+		      const uintptr_t *base, enum wmma_type acc,
+		      enum wmma_layout layout)
 {
 	const uint32_t(*a)[WMMA_N] = (const uint32_t(*)[WMMA_N])m->a;
 	const soft_piece *b = (const soft_piece *)m->b;
@@ -396,10 +492,11 @@ ALWAYS bool wmma_ints(const struct soft_wave *w, const struct soft_microop *m,
 	for (int r = 0; r < WMMA_N; r++)
 		for (int i = 0; i < ROW_PIECES; i++)
 			all[r][i] = ((const soft_piece *)soft_wmma_row(
-				base, m->c, r, wide))[i];
+				base, m->c, r, layout, false))[i];
 	for (int r = 0; r < WMMA_N; r++) {
 		const soft_piece *c = all[r];
-		soft_piece *d = (soft_piece *)soft_wmma_row(base, m->d, r, wide);
+		soft_piece *d = (soft_piece *)soft_wmma_row(base, m->d, r,
+							    layout, false);
 
 		for (int i = 0; i < ROW_PIECES; i++) {
 			piece_u even = (piece_u)c[i], odd = { 0 };
@@ -423,35 +520,35 @@ ALWAYS bool wmma_ints(const struct soft_wave *w, const struct soft_microop *m,
 
 /* What has locals in memory is a function of its own: a microop that had them
  * could not end by a jump. */
-#define WMMA(name, sums, acc, wide) \
-	static __attribute__((noinline)) bool run_##name##_##wide( \
+#define SUM_LAYOUT(layout, name, sums, acc) \
+	static __attribute__((noinline)) bool run_##name##_##layout( \
 		const struct soft_wave *w, const struct soft_microop *m, \
 		const uintptr_t *base) \
 	{ \
-		return sums(w, m, base, acc, wide); \
+		return sums(w, m, base, acc, layout); \
 	} \
-	static void microop_##name##_##wide(struct soft_wave *w, \
-					    const struct soft_microop *m, \
-					    const uintptr_t *base) \
+	static void microop_##name##_##layout(struct soft_wave *w, \
+					      const struct soft_microop *m, \
+					      const uintptr_t *base) \
 	{ \
-		if (!run_##name##_##wide(w, m, base)) \
+		if (!run_##name##_##layout(w, m, base)) \
 			m->u->fn(w, m->u); \
 		SOFT_NEXT(w, m, base); \
 	}
-#define EACH_WMMA(X) \
+#define EACH_SUM(X) \
 	X(f32, wmma_floats, WMMA_F32) \
-	X(f16, wmma_floats, WMMA_F16) X(bf16, wmma_floats, WMMA_BF16) \
-		X(i32, wmma_ints, WMMA_IU8)
-#define BOTH(name, sums, acc) \
-	WMMA(name, sums, acc, 0) WMMA(name, sums, acc, 1)
-EACH_WMMA(BOTH)
+	X(f16, wmma_floats, WMMA_F16) \
+	X(bf16, wmma_floats, WMMA_BF16) X(i32, wmma_ints, WMMA_IU8)
+#define SUM(...) SOFT_WMMA_EACH(SUM_LAYOUT, __VA_ARGS__)
+EACH_SUM(SUM)
 
+#define NAMED(layout, name) [layout] = microop_##name##_##layout,
+#define FROM_ROW(name, from, ...) \
+	[from] = { SOFT_WMMA_EACH(NAMED, from_##name) },
+#define SUM_ROW_OF(name, sums, acc) [acc] = { SOFT_WMMA_EACH(NAMED, name) },
 const struct soft_wmma_microops SIMD(soft_wmma_microops) = {
-	.from = { microop_from_f16, microop_from_bf16, microop_from_u8,
-		  microop_from_i8, microop_from_u4, microop_from_i4 },
-#define ENTRY(name, sums, acc) \
-	[acc] = { microop_##name##_0, microop_##name##_1 },
-	.sum = { EACH_WMMA(ENTRY) },
+	.from = { EACH_FROM(FROM_ROW) },
+	.sum = { EACH_SUM(SUM_ROW_OF) },
 	.bytes = SOFT_WMMA_BYTES,
 };
 #else
@@ -462,14 +559,21 @@ const struct soft_wmma_microops SIMD(soft_wmma_microops) = {
 
 /* ----------------------------------------------------------- any float ---- */
 
-static inline void load_fragment(enum wmma_type in, const uint32_t *vregs,
+static inline void load_fragment(enum wmma_type in, const uint32_t *const *word,
 				 const uint32_t neg[2], float (*f)[WMMA_N])
 {
+	const int bits = in <= WMMA_BF16 ? 16 : 8;
+
 	for (int k = 0; k < WMMA_N; k++) {
-		row_load(in, vregs + k / 2 * SOFT_LANES, k % 2 * 16, f[k]);
+		row_load(in, word[k * bits / 32], k * bits % 32, f[k]);
 		if (neg[k % 2])
 			row_mods(f[k], ~0u, neg[k % 2]);
 	}
+}
+
+static int shift_of_row(const struct wmma *m, int r)
+{
+	return m->paired ? r % 2 * 16 : m->shift;
 }
 
 void SIMD(soft_wmma_float)(struct wmma *m)
@@ -477,31 +581,31 @@ void SIMD(soft_wmma_float)(struct wmma *m)
 	_Alignas(64) float a[WMMA_N][WMMA_N], b[WMMA_N][WMMA_N];
 	_Alignas(64) float c[WMMA_N][WMMA_N]; /* a, b: [k][row or column] */
 	load_fragment(m->in, m->a, m->neg_a, a);
-	load_fragment(m->in, m->b, m->neg_b, b);
+	load_fragment(m->in_b, m->b, m->neg_b, b);
 	for (int r = 0; r < WMMA_N; r++) {
-		row_load(m->acc, m->c[r], m->shift, c[r]);
+		row_load(m->acc, m->c[r], shift_of_row(m, r), c[r]);
 		if (m->c_flip || ~m->c_keep)
 			row_mods(c[r], m->c_keep, m->c_flip);
 	}
 #if defined(__FMA__)
-	add_products(a, b, c[0], c[0], true);
+	add_to_array(a, b, c, true);
 #else
 	(m->in == WMMA_F16 ? multiply_f16 : multiply_any)(a, b, c);
 #endif
 	for (int r = 0; r < WMMA_N; r++)
-		row_store(m, c[r], m->d[r]);
+		row_store(m, shift_of_row(m, r), c[r], m->d[r]);
 }
 
 /* ------------------------------------------------------------- integer ---- */
 
 /* Element k of 16 lanes, from registers that hold 32 / bits of them. */
-static inline void extract_ints(const uint32_t *vregs, int bits, int k,
+static inline void extract_ints(const uint32_t *const *word, int bits, int k,
 				bool is_signed, int32_t *out)
 {
 	int up = 32 - bits - k * bits % 32, down = 32 - bits;
 	row16 v;
 
-	ROW_GET(v, vregs + k * bits / 32 * SOFT_LANES);
+	ROW_GET(v, word[k * bits / 32]);
 	v <<= up;
 	v = is_signed ? v >> down : (v >> down) & ((1 << bits) - 1);
 	ROW_PUT(out, v);

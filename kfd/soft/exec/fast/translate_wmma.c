@@ -15,21 +15,22 @@ static bool is_plain(const struct isa_inst *in, const struct wmma *m)
 	const struct isa_operand *o = in->opnd; /* D, A, B, C */
 	uint8_t mods = o[3].mods;
 
-	if (m->in <= WMMA_BF16)
+	if (m->in < WMMA_IU8)
 		mods |= o[1].mods | o[2].mods;
 	return o[3].kind == ISA_K_VGPR && !in->f[ISA_F_CLAMP] &&
 	       !(mods & (ISA_M_NEG | ISA_M_NEG_HI));
 }
 
-static enum wmma_from fragment_kind(const struct wmma *m,
+static enum wmma_from fragment_kind(enum wmma_type in,
 				    const struct isa_operand *o)
 {
-	bool is_signed = o->mods & ISA_M_NEG;
+	static const enum wmma_from from[] = {
+		[WMMA_F16] = WMMA_FROM_F16, [WMMA_BF16] = WMMA_FROM_BF16,
+		[WMMA_FP8] = WMMA_FROM_FP8, [WMMA_BF8] = WMMA_FROM_BF8,
+		[WMMA_IU8] = WMMA_FROM_U8,  [WMMA_IU4] = WMMA_FROM_U4,
+	};
 
-	return m->in == WMMA_F16  ? WMMA_FROM_F16 :
-	       m->in == WMMA_BF16 ? WMMA_FROM_BF16 :
-	       m->in == WMMA_IU8  ? WMMA_FROM_U8 + is_signed :
-				    WMMA_FROM_U4 + is_signed;
+	return from[in] + (in >= WMMA_IU8 && o->mods & ISA_M_NEG);
 }
 
 /* The microops of a type. */
@@ -49,9 +50,10 @@ find_microops(const struct soft_translator *t, enum wmma_type in)
 /* The fragment of an operand, made into what sums want; NULL: no room. */
 static uint8_t *find_fragment(struct soft_translator *t,
 			      const struct soft_uop *u,
-			      const struct isa_operand *o, const struct wmma *w)
+			      const struct isa_operand *o, enum wmma_type in,
+			      enum wmma_layout layout)
 {
-	enum wmma_from kind = fragment_kind(w, o);
+	enum wmma_from kind = fragment_kind(in, o);
 	struct soft_microop *m;
 	int i = 0;
 
@@ -72,8 +74,8 @@ static uint8_t *find_fragment(struct soft_translator *t,
 		t->n_fragments++;
 	}
 	if (!t->fragment[i].valid) {
-		m = soft_translator_emit(t, find_microops(t, w->in)->from[kind],
-					 u);
+		m = soft_translator_emit(
+			t, find_microops(t, in)->from[kind][layout], u);
 		m->a = (uintptr_t)o->reg * SOFT_VREG_BYTES;
 		m->c = (uintptr_t)t->fragment[i].vreg;
 		t->fragment[i].valid = true;
@@ -101,16 +103,6 @@ void soft_translator_forget_written(struct soft_translator *t,
 	}
 }
 
-static enum wmma_type sum_type(const struct wmma *m)
-{
-	return m->acc == WMMA_IU4 ? WMMA_IU8 : m->acc;
-}
-
-static bool is_wmma(const struct soft_uop *u)
-{
-	return u->fn == soft_wmma_run;
-}
-
 bool soft_translate_wmma(struct soft_translator *t, const struct soft_uop *u)
 {
 	const struct isa_operand *o = u->in.opnd; /* D, A, B, C */
@@ -119,20 +111,20 @@ bool soft_translate_wmma(struct soft_translator *t, const struct soft_uop *u)
 	struct soft_microop *m;
 	struct wmma w;
 
-	if (!is_wmma(u) || !t->simd->wmma->from[0])
+	if (u->fn != soft_wmma_run || !t->simd->wmma->from[0][0])
 		return false;
-	soft_wmma_types(&u->in, &w);
+	soft_wmma_types(&u->in, t->wide, &w);
 	if (!is_plain(&u->in, &w))
 		return false;
-	a = find_fragment(t, u, &o[1], &w);
-	b = a ? find_fragment(t, u, &o[2], &w) : NULL;
+	a = find_fragment(t, u, &o[1], w.in, w.layout);
+	b = a ? find_fragment(t, u, &o[2], w.in_b, w.layout) : NULL;
 	if (!b) {
 		t->microops.len = before;
 		t->n_fragments = 0;
 		return false;
 	}
 	m = soft_translator_emit(
-		t, find_microops(t, w.in)->sum[sum_type(&w)][t->wide], u);
+		t, find_microops(t, w.in)->sum[w.acc][w.layout], u);
 	m->a = (uintptr_t)a;
 	m->b = (uintptr_t)b;
 	m->c = o[3].reg * SOFT_VREG_BYTES;

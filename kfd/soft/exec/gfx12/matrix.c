@@ -1,78 +1,31 @@
 /*
- * kfd/soft/exec/gfx12/matrix.c - WMMA and SWMMAC of gfx12.
+ * kfd/soft/exec/gfx12/matrix.c - SWMMAC, and WMMA of 32 elements along k.
  *
  * Registers become fragments of 16 x 16 as gfx11 has them, which wmma_simd.c
  * multiplies; sums stay 32 bits wide until all of K is in.
  */
 #include "kfd/soft/exec/gfx12/matrix.h"
 
-#define M_ROW(name, in_a, in_b, sum, n, is_sparse, odd_bit, upper_bit) \
-	{ ISA_v_##name, \
-	  SOFT_ELEMENT_##in_a, \
-	  SOFT_ELEMENT_##in_b, \
-	  WMMA_##sum, \
-	  n, \
-	  is_sparse, \
-	  odd_bit, \
-	  upper_bit },
-#define DENSE(name, ...) M_ROW(wmma_##name, __VA_ARGS__)
-#define SPARSE(name, in_a, in_b, sum, n, odd, upper) \
-	M_ROW(swmmac_##name, in_a, in_b, sum, n, true, odd, upper)
+/* clang-format off */
+#define SPARSE(name, in_a, in_b, sum, k, odd, upper)                         \
+	{ ISA_v_swmmac_##name, SOFT_ELEMENT_##in_a, SOFT_ELEMENT_##in_b,     \
+	  WMMA_##sum, k, true, odd, upper },
 static const struct soft_matrix matrices[] = {
-	DENSE(f32_16x16x16_f16__w12, F16, F16, F32, 16, false, 4, 8) DENSE(
-		f32_16x16x16_bf16__w12, BF16, BF16, F32, 16, false, 4,
-		8) DENSE(f16_16x16x16_f16__w12, F16, F16, F16, 16, false, 4,
-			 8) DENSE(bf16_16x16x16_bf16__w12, BF16, BF16, BF16, 16,
-				  false, 4, 8) DENSE(i32_16x16x16_iu8__w12, I8,
-						     I8, IU8, 16, false, 8, 4)
-		DENSE(i32_16x16x16_iu4__w12, I4, I4, IU8, 16, false, 8,
-		      0) DENSE(i32_16x16x32_iu4, I4, I4, IU8, 32, false, 16,
-			       8) DENSE(f32_16x16x16_fp8_fp8, FP8, FP8, F32, 16,
-					false, 8, 4)
-			DENSE(f32_16x16x16_fp8_bf8, FP8, BF8, F32, 16, false,
-			      8, 4) DENSE(f32_16x16x16_bf8_fp8, BF8, FP8, F32,
-					  16, false, 8,
-					  4) DENSE(f32_16x16x16_bf8_bf8,
-						   BF8, BF8, F32, 16, false, 8,
-						   4) SPARSE(f32_16x16x32_f16,
-							     F16, F16, F32, 32, 8, 16)
-				SPARSE(f32_16x16x32_bf16, BF16, BF16, F32, 32,
-				       8,
-				       16) SPARSE(f16_16x16x32_f16, F16, F16,
-						  F16,
-						  32, 8, 16)
-					SPARSE(bf16_16x16x32_bf16, BF16, BF16,
-					       BF16, 32,
-					       8, 16) SPARSE(i32_16x16x32_iu8,
-							     I8,
-							     I8, IU8, 32, 16, 8)
-						SPARSE(i32_16x16x32_iu4, I4, I4,
-						       IU8, 32,
-						       16,
-						       8) SPARSE(i32_16x16x64_iu4,
-								 I4, I4, IU8,
-								 64, 32, 16)
-							SPARSE(f32_16x16x32_fp8_fp8,
-							       FP8, FP8, F32,
-							       32, 16,
-							       8) SPARSE(f32_16x16x32_fp8_bf8,
-									 FP8,
-									 BF8,
-									 F32,
-									 32, 16,
-									 8)
-								SPARSE(f32_16x16x32_bf8_fp8,
-								       BF8, FP8,
-								       F32, 32,
-								       16, 8)
-									SPARSE(f32_16x16x32_bf8_bf8,
-									       BF8,
-									       BF8,
-									       F32,
-									       32,
-									       16,
-									       8)
+	{ ISA_v_wmma_i32_16x16x32_iu4, SOFT_ELEMENT_I4, SOFT_ELEMENT_I4,
+	  WMMA_IU8, 32, false, 16, 8 },
+	SPARSE(f32_16x16x32_f16, F16, F16, F32, 32, 8, 16)
+	SPARSE(f32_16x16x32_bf16, BF16, BF16, F32, 32, 8, 16)
+	SPARSE(f16_16x16x32_f16, F16, F16, F16, 32, 8, 16)
+	SPARSE(bf16_16x16x32_bf16, BF16, BF16, BF16, 32, 8, 16)
+	SPARSE(i32_16x16x32_iu8, I8, I8, IU8, 32, 16, 8)
+	SPARSE(i32_16x16x32_iu4, I4, I4, IU8, 32, 16, 8)
+	SPARSE(i32_16x16x64_iu4, I4, I4, IU8, 64, 32, 16)
+	SPARSE(f32_16x16x32_fp8_fp8, FP8, FP8, F32, 32, 16, 8)
+	SPARSE(f32_16x16x32_fp8_bf8, FP8, BF8, F32, 32, 16, 8)
+	SPARSE(f32_16x16x32_bf8_fp8, BF8, FP8, F32, 32, 16, 8)
+	SPARSE(f32_16x16x32_bf8_bf8, BF8, BF8, F32, 32, 16, 8)
 };
+/* clang-format on */
 
 const struct soft_matrix *soft_matrix_of(const struct isa_inst *in)
 {
@@ -82,8 +35,7 @@ const struct soft_matrix *soft_matrix_of(const struct isa_inst *in)
 	return NULL;
 }
 
-/* ------------------------------------------------------------- elements ----
- */
+/* ------------------------------------------------------------ elements ---- */
 
 enum { K_MAX = 64 };
 
@@ -96,8 +48,8 @@ static int bits_of(enum soft_element t)
 struct spread {
 	const struct soft_matrix *m;
 	int bits, wave;
-	bool sparse; /* A of SWMMAC: two of four elements, and no `upper` for 4
-			bits */
+	/* A of SWMMAC: two of four elements, and no `upper` for 4 bits. */
+	bool sparse;
 };
 
 static unsigned upper_of(const struct spread *s)
@@ -230,21 +182,21 @@ static void copy_words(struct soft_wave *w, const struct spread *s,
 
 /* ------------------------------------------------------------- C and D ---- */
 
+static bool is_half(const struct soft_matrix *m)
+{
+	return m->acc == WMMA_F16 || m->acc == WMMA_BF16;
+}
+
 /* Where row r is, and at which bit of its words. */
 static uint32_t *acc_row(struct soft_wave *w, unsigned reg, int r, bool half,
 			 int *shift)
 {
-	const bool wide = w->wave_size == 64;
-	const int n = wide ? r % 4 : r % 8;
+	const uintptr_t base[] = { (uintptr_t)w->v[0], (uintptr_t)w->v[1] };
+	const enum wmma_layout l = w->wave_size == 64 ? WMMA_GFX12_64 :
+							WMMA_GFX12;
 
-	*shift = half ? n % 2 * 16 : 0;
-	return &w->v[wide ? r / 4 % 2 : 0][reg + (unsigned)(half ? n / 2 : n)]
-		    [r / 8 * WMMA_N];
-}
-
-static bool is_half(const struct soft_matrix *m)
-{
-	return m->acc == WMMA_F16 || m->acc == WMMA_BF16;
+	*shift = half ? r % 2 * 16 : 0;
+	return soft_wmma_row(base, reg * SOFT_VREG_BYTES, r, l, half);
 }
 
 static uint32_t widen_sum(enum wmma_type acc, uint32_t v)
@@ -311,8 +263,7 @@ static void write_sums(struct soft_wave *w, const struct soft_matrix *m,
 	}
 }
 
-/* ------------------------------------------------------------- products ----
- */
+/* ------------------------------------------------------------ products ---- */
 
 static bool has_registers(struct soft_wave *w, const struct isa_inst *in)
 {
@@ -363,19 +314,21 @@ static void multiply(struct soft_wave *w, const struct soft_matrix *m,
 	_Alignas(64) uint32_t va[8][SOFT_LANES], vb[8][SOFT_LANES];
 	_Alignas(64) uint32_t sum[WMMA_N][WMMA_N] = { 0 };
 	uint32_t(*to)[WMMA_N] = ints ? sum : c;
-	struct wmma x = { .in = !ints ? (m->a == SOFT_ELEMENT_BF16 ? WMMA_BF16 :
-								     WMMA_F16) :
-				m->a == SOFT_ELEMENT_I4 ? WMMA_IU4 :
-							  WMMA_IU8,
+	const enum wmma_type in_all = m->a == SOFT_ELEMENT_BF16 ? WMMA_BF16 :
+				      !ints			? WMMA_F16 :
+				      m->a == SOFT_ELEMENT_I4	? WMMA_IU4 :
+								  WMMA_IU8;
+	struct wmma x = { .in = in_all,
+			  .in_b = in_all,
 			  .acc = ints ? WMMA_IU8 : WMMA_F32,
-			  .a = va[0],
-			  .b = vb[0],
 			  .signed_a = o[1].mods & ISA_M_NEG,
 			  .signed_b = o[2].mods & ISA_M_NEG,
 			  .c_keep = ~0u };
 
 	set_neg(x.neg_a, o[1].mods);
 	set_neg(x.neg_b, o[2].mods);
+	for (int q = 0; q < WMMA_N / 2; q++)
+		x.a[q] = va[q], x.b[q] = vb[q];
 	for (int r = 0; r < WMMA_N; r++)
 		x.c[r] = x.d[r] = to[r];
 	for (unsigned k = 0; k < m->k; k += WMMA_N) {

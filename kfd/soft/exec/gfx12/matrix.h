@@ -8,10 +8,11 @@
  *
  *   A   lane holds elements of row `low`, B of column `low`.  One bit of k says
  *       whether the group is odd, and in a wave64 another whether it is 2 or 3;
- *       which bits these are depends on the type (struct soft_matrix).  The
- *       elements of a lane follow each other in the order of k, 32 bits of them
- * a register. C D element (row, column) is in lane column + 16 * (row / 8), in
- * a wave64
+ *       which bits these are depends on the type (struct soft_matrix; of WMMA
+ *       with K = 16: 4 and 8 in 16 bits, else 8 and 4, but that 4 bits repeat
+ *       in groups 2 and 3).  The elements of a lane follow each other in the
+ *       order of k, 32 bits of them a register.
+ *   C D element (row, column) is in lane column + 16 * (row / 8), in a wave64
  *       + 32 * (row / 4 % 2), in register row % 8, or row % 4; two 16-bit ones
  *       share a register.
  *
@@ -44,7 +45,7 @@ struct soft_matrix {
 	uint8_t odd, upper;
 };
 
-/* The row of an instruction, or NULL: it is none of these. */
+/* The row of an instruction, or NULL: it is none of these, or wmma.c's. */
 const struct soft_matrix *soft_matrix_of(const struct isa_inst *in);
 
 /* A handler for any of them. */
