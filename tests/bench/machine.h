@@ -1,6 +1,6 @@
 /*
- * A gfx1100 in software without a device around it, for benchmarks: one wave32
- * on one host thread, a piece of memory, LDS and scratch, and code that was
+ * A GPU in software without a device around it, for benchmarks: one wave32 on
+ * one host thread, a piece of memory, LDS and scratch, and code that was
  * assembled from text.
  *
  * Times are of the thread's CPU clock, whatever else the host does, and the
@@ -27,6 +27,7 @@ enum {
 };
 
 struct bench_code {
+	enum isa_gen gen;
 	uint32_t word[BENCH_WORDS];
 	size_t bytes;
 	unsigned n_insts;
@@ -49,7 +50,7 @@ struct bench_machine {
 
 static void bench_line(struct bench_code *c, const char *line)
 {
-	static const struct isa_target t = { ISA_GFX11, LANES, false };
+	const struct isa_target t = { c->gen, LANES, false };
 	struct isa_inst in;
 	const char *why = isa_parse(&t, line, NULL, NULL, &in);
 
@@ -62,11 +63,15 @@ static void bench_line(struct bench_code *c, const char *line)
 }
 
 /* The lines of the text, `times` times, and all of that s6 times. */
-__attribute__((unused)) static void
-bench_assemble(struct bench_code *c, const char *text, int times)
+__attribute__((unused)) static void bench_assemble(struct bench_code *c,
+						   enum isa_gen gen,
+						   const char *text, int times)
 {
+	/* s_cbranch_scc1 */
+	const uint32_t branch = gen < ISA_GFX11 ? 0xbf850000 : 0xbfa20000;
 	uint32_t n;
 
+	c->gen = gen;
 	c->bytes = 0;
 	c->n_insts = 0;
 	for (int i = 0; i < times; i++) {
@@ -80,7 +85,7 @@ bench_assemble(struct bench_code *c, const char *text, int times)
 	bench_line(c, "s_sub_u32 s6, s6, 1");
 	bench_line(c, "s_cmp_lg_u32 s6, 0");
 	n = (uint32_t)(c->bytes / 4);
-	c->word[n] = 0xbfa20000 | ((0 - (n + 1)) & 0xffff); /* s_cbranch_scc1 */
+	c->word[n] = branch | ((0 - (n + 1)) & 0xffff);
 	c->bytes += 4;
 	bench_line(c, "s_endpgm");
 }
@@ -125,7 +130,6 @@ static void bench_machine_init(struct bench_machine *m, size_t x_bytes)
 {
 	memset(m, 0, sizeof(*m));
 	m->env.ctx = m;
-	m->env.gen = ISA_GFX11;
 	m->env.find = bench_find;
 	m->env.realtime = bench_clock;
 	m->v = bench_memory(256 * sizeof(*m->v));
@@ -165,6 +169,8 @@ static void bench_load(struct bench_machine *m, const struct bench_code *c)
 	if (m->slow)
 		soft_code_cache_limit(m->group.code, SOFT_HANDLERS);
 	m->code = c;
+	m->env.gen = c->gen;
+	m->env.swizzles_scratch = !isa_gen_info(c->gen)->own_scratch;
 }
 
 __attribute__((unused)) static void

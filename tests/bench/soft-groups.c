@@ -2,7 +2,8 @@
  * What each group of instructions costs in the gfx1100 in software: wave
  * instructions a second in the fast form of code (step.h), against the same
  * instructions by their handlers one by one, on one host thread.  A group whose
- * ratio is near 1 has no fast form.
+ * ratio is near 1 has no fast form.  What other chips in software make of the
+ * same group, or of the nearest that they have, is a share of gfx1100's rate.
  */
 #include "tests/bench/machine.h"
 #include "tests/bench/rows.h"
@@ -13,9 +14,52 @@ enum {
 	MEMORY_BYTES = 256 << 10, /* of X_VA; loads stay in the caches */
 };
 
+static const struct {
+	const char *name;
+	enum isa_gen gen;
+} chips[] = {
+	{ "gfx1100", ISA_GFX11 },
+	{ "gfx1030", ISA_GFX10_3 },
+	{ "gfx1151", ISA_GFX11_5 },
+	{ "gfx1201", ISA_GFX12 },
+};
+enum { CHIPS = ARRAY_SIZE(chips) };
+
 struct group {
 	const char *name, *text;
 	uint32_t mode; /* 0: as compilers set it */
+};
+
+/* Parts of the text that gfx10 or gfx12 names otherwise, in this order. */
+static const struct {
+	enum isa_gen gen;
+	const char *from, *to;
+} names[] = {
+	{ ISA_GFX10_3, "ds_load_2addr_", "ds_read2_" },
+	{ ISA_GFX10_3, "ds_store_2addr_", "ds_write2_" },
+	{ ISA_GFX10_3, "ds_load_", "ds_read_" },
+	{ ISA_GFX10_3, "ds_store_", "ds_write_" },
+	{ ISA_GFX10_3, "_load_b32", "_load_dword" },
+	{ ISA_GFX10_3, "_load_b64", "_load_dwordx2" },
+	{ ISA_GFX10_3, "_load_b128", "_load_dwordx4" },
+	{ ISA_GFX10_3, "_store_b32", "_store_dword" },
+	{ ISA_GFX10_3, "_store_b128", "_store_dwordx4" },
+	{ ISA_GFX10_3, "global_store_b16", "global_store_short" },
+	{ ISA_GFX10_3, "global_load_u8", "global_load_ubyte" },
+	{ ISA_GFX10_3, "global_load_u16", "global_load_ushort" },
+	{ ISA_GFX10_3, "load_d16_b16", "load_short_d16" },
+	{ ISA_GFX10_3, "load_d16_hi_b16", "load_short_d16_hi" },
+	{ ISA_GFX10_3, "atomic_add_u32", "atomic_add" },
+	{ ISA_GFX10_3, "global_atomic_add_f32", "global_atomic_smax" },
+	{ ISA_GFX10_3, "offset:2048", "offset:1024" },
+	{ ISA_GFX10_3, "v_cvt_pk_rtz_f16", "v_cvt_pkrtz_f16" },
+	{ ISA_GFX10_3, "v_dot2acc_f32_f16", "v_dot2c_f32_f16" },
+	{ ISA_GFX10_3, "s_delay_alu instid0(VALU_DEP_1)", "s_nop 1" },
+	{ ISA_GFX12, "v_dot2acc_f32_f16 v31, v22, v23",
+	  "v_dot2_f32_f16 v31, v22, v23, v31" },
+	{ ISA_GFX12, "], 0 offen", "], null offen" },
+	{ ISA_GFX12, " glc", " th:TH_ATOMIC_RETURN" },
+	{ ISA_GFX12, "s_waitcnt vmcnt(0)", "s_wait_loadcnt 0x0" },
 };
 
 /*
@@ -191,7 +235,63 @@ static const struct group groups[] = {
 	  "v_wmma_f16_16x16x16_f16 v[40:47], v[50:57], v[60:67], v[40:47]\n"
 	  "v_wmma_i32_16x16x16_iu8 v[70:77], v[50:53], v[60:63], v[70:77]\n",
 	  0 },
+	{ "WMMA bf16 sums, iu4",
+	  "v_wmma_bf16_16x16x16_bf16 v[40:47], v[50:57], v[60:67], v[40:47]\n"
+	  "v_wmma_i32_16x16x16_iu4 v[70:77], v[50:51], v[60:61], v[70:77]\n",
+	  0 },
 };
+
+/* Where other names are not enough; NULL: the chip has no such. */
+static const struct {
+	const char *group;
+	enum isa_gen gen;
+	const char *text;
+} others[] = {
+	{ "VOPD", ISA_GFX10_3, NULL },
+	{ "dot2 bf16", ISA_GFX10_3, NULL },
+	{ "dot4, dot8", ISA_GFX10_3,
+	  "v_dot4_i32_i8 v30, v10, v11, v12\n"
+	  "v_dot8_i32_i4 v31, v10, v11, v12\n"
+	  "v_dot4_u32_u8 v32, v10, v11, v12\n" },
+	{ "WMMA f16, bf16", ISA_GFX10_3, NULL },
+	{ "WMMA f16, bf16", ISA_GFX12,
+	  "v_wmma_f32_16x16x16_f16 v[40:47], v[50:53], v[60:63], v[40:47]\n"
+	  "v_wmma_f32_16x16x16_bf16 v[70:77], v[50:53], v[60:63], v[70:77]\n" },
+	{ "WMMA f16 sums, iu8", ISA_GFX10_3, NULL },
+	{ "WMMA f16 sums, iu8", ISA_GFX12,
+	  "v_wmma_f16_16x16x16_f16 v[40:43], v[50:53], v[60:63], v[40:43]\n"
+	  "v_wmma_i32_16x16x16_iu8 v[70:77], v[50:51], v[60:61], v[70:77]\n" },
+	{ "WMMA bf16 sums, iu4", ISA_GFX10_3, NULL },
+	{ "WMMA bf16 sums, iu4", ISA_GFX12,
+	  "v_wmma_bf16_16x16x16_bf16 v[40:43], v[50:53], v[60:63], v[40:43]\n"
+	  "v_wmma_i32_16x16x16_iu4 v[70:77], v50, v60, v[70:77]\n" },
+};
+
+/* The group's text of a chip, to be freed; NULL: there is none. */
+static char *text_of(const struct group *g, enum isa_gen gen)
+{
+	struct buf b = { 0 };
+
+	for (size_t i = 0; i < ARRAY_SIZE(others); i++)
+		if (others[i].gen == gen && !strcmp(others[i].group, g->name))
+			return others[i].text ? xstrdup(others[i].text) : NULL;
+	for (const char *p = g->text; *p;) {
+		size_t i = 0;
+
+		while (i < ARRAY_SIZE(names) &&
+		       (names[i].gen != gen ||
+			strncmp(p, names[i].from, strlen(names[i].from))))
+			i++;
+		if (i < ARRAY_SIZE(names)) {
+			buf_adds(&b, names[i].to);
+			p += strlen(names[i].from);
+		} else {
+			buf_add(&b, p++, 1);
+		}
+	}
+	buf_add(&b, "", 1);
+	return b.data;
+}
 
 static void registers(struct bench_machine *m, const struct group *g)
 {
@@ -224,7 +324,7 @@ static void registers(struct bench_machine *m, const struct group *g)
 	w->s[10] = (uint32_t)m->x_bytes;
 	w->s[11] = 3u << 28; /* raw */
 	w->s[20] = w->s[21] = 0x3f800000;
-	w->mode = g->mode ? g->mode : 0x3f0;
+	w->mode = (g->mode ? g->mode : 0x3f0) | soft_fixed_mode(m->env.gen);
 }
 
 /* Wave instructions a second in a trial of about TRIAL_NS. */
@@ -265,50 +365,89 @@ static double report_way(struct bench_rows *r, const struct group *g,
 	return bench_rate_one(r, "insts/s", best);
 }
 
-static void measure(struct bench_rows *r, struct bench_machine m[2],
-		    const struct group *g, struct table *t)
+static double report_chip(struct bench_rows *r, const struct group *g,
+			  const char *chip, double ratio)
+{
+	char params[64];
+
+	res_params(params, sizeof(params), "way:s chip:s", "stretches", chip);
+	bench_case(r, g->name, params);
+	return bench_ratio_one(r, "gfx1100", RES_HIGHER, ratio);
+}
+
+/* gfx1100 by handlers, then each chip's fast form. */
+enum { HANDLERS, STRETCHES, MACHINES = 1 + CHIPS };
+
+/* In turn, so that all see the same host. */
+static void find_best(struct bench_machine m[MACHINES], const struct group *g,
+		      double best[MACHINES])
 {
 	const unsigned rounds = bench_rounds(ROUNDS);
-	static struct bench_code code;
-	double best[2] = { 0, 0 };
-	uint32_t loops[2];
+	static struct bench_code code[MACHINES];
+	uint32_t loops[MACHINES] = { 0 };
 
-	bench_assemble(&code, g->text, 4);
-	for (int k = 0; k < 2; k++) {
-		bench_load(&m[k], &code);
+	for (int k = 0; k < MACHINES; k++) {
+		const enum isa_gen gen = chips[k ? k - STRETCHES : 0].gen;
+		char *text = text_of(g, gen);
+
+		best[k] = 0;
+		if (!text)
+			continue;
+		bench_assemble(&code[k], gen, text, 4);
+		free(text);
+		bench_load(&m[k], &code[k]);
 		loops[k] = calibrate(&m[k], g);
 	}
 	for (unsigned i = 0; i < rounds; i++)
-		for (int k = 0; k < 2; k++)
-			best[k] = max(best[k], trial(&m[k], g, loops[k]));
+		for (int k = 0; k < MACHINES; k++)
+			if (loops[k])
+				best[k] =
+					max(best[k], trial(&m[k], g, loops[k]));
+}
+
+static void measure(struct bench_rows *r, struct bench_machine m[MACHINES],
+		    const struct group *g, struct table *t)
+{
+	double best[MACHINES];
+
+	find_best(m, g, best);
 	table_row(t);
 	table_cell(t, 0, "%s", g->name);
-	table_cell(t, 1, "%.1f", report_way(r, g, "handlers", best[0]) * 1e-6);
-	table_cell(t, 2, "%.1f", report_way(r, g, "stretches", best[1]) * 1e-6);
-	table_cell(t, 3, "%.2f", bench_ratio_one(r, "handlers", RES_HIGHER,
-						 best[1] / best[0]));
+	table_cell(t, 1, "%.1f",
+		   report_way(r, g, "handlers", best[HANDLERS]) * 1e-6);
+	table_cell(t, 2, "%.1f",
+		   report_way(r, g, "stretches", best[STRETCHES]) * 1e-6);
+	table_cell(t, 3, "%.2f",
+		   bench_ratio_one(r, "handlers", RES_HIGHER,
+				   best[STRETCHES] / best[HANDLERS]));
+	for (int k = 1; k < CHIPS; k++)
+		if (best[STRETCHES + k])
+			table_cell(t, 3 + k, "%.2f",
+				   report_chip(r, g, chips[k].name,
+					       best[STRETCHES + k] /
+						       best[STRETCHES]));
 }
 
 int main(int argc, char **argv)
 {
-	struct bench_machine m[2];
+	struct bench_machine m[MACHINES];
 	struct bench_rows r;
 	struct err e = { 0 };
 	struct table t;
 	bool done;
 
 	bench_open(&r, "soft-groups", argc, argv);
-	for (int k = 0; k < 2; k++)
+	for (int k = 0; k < MACHINES; k++)
 		bench_machine_init(&m[k], MEMORY_BYTES);
-	m[0].slow = true;
+	m[HANDLERS].slow = true;
 	table_init(&t, "soft: instructions,#M wave insts/s by handlers,"
-		       "#in stretches,#ratio");
+		       "#in stretches,#ratio,#gfx1030,#gfx1151,#gfx1201");
 	for (size_t i = 0; i < ARRAY_SIZE(groups); i++)
 		if (argc < 2 || strstr(groups[i].name, argv[1]))
 			measure(&r, m, &groups[i], &t);
 	done = table_print(&t, TABLE_TEXT, stdout, &e);
 	table_fini(&t);
-	for (int k = 0; k < 2; k++)
+	for (int k = 0; k < MACHINES; k++)
 		bench_machine_fini(&m[k]);
 	return bench_close(&r, done, &e);
 }

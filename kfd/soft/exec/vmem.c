@@ -111,7 +111,8 @@ static enum soft_space scratch_space(const struct soft_wave *w)
 }
 
 static void flat_place(const struct soft_wave *w, const struct soft_uop *u,
-		       int h, uint32_t lane, struct soft_place *p)
+		       enum soft_space scratch, int h, uint32_t lane,
+		       struct soft_place *p)
 {
 	const struct soft_env *env = w->group->env;
 	uint64_t at =
@@ -124,7 +125,7 @@ static void flat_place(const struct soft_wave *w, const struct soft_uop *u,
 		p->space = SOFT_SPACE_LDS;
 		p->at = at - env->shared_base;
 	} else if (at >= env->private_base && at <= env->private_limit) {
-		p->space = scratch_space(w);
+		p->space = scratch;
 		p->at = at - env->private_base;
 	}
 }
@@ -142,19 +143,27 @@ static uint32_t scratch_offset(const struct soft_wave *w,
 	return at;
 }
 
-void soft_find_place(const struct soft_wave *w, const struct soft_uop *u, int h,
-		     uint32_t lane, struct soft_place *p)
+/* `scratch` is scratch_space(), which no lane has to ask for again. */
+static inline void find_place(const struct soft_wave *w,
+			      const struct soft_uop *u, enum soft_space scratch,
+			      int h, uint32_t lane, struct soft_place *p)
 {
 	p->lane = h * SOFT_LANES + (int)lane;
 	if (u->in.fmt == ISA_FMT_GLOBAL) {
 		p->space = SOFT_SPACE_MEMORY;
 		p->at = global_address(w, u, h, lane);
 	} else if (u->in.fmt == ISA_FMT_SCRATCH) {
-		p->space = scratch_space(w);
+		p->space = scratch;
 		p->at = scratch_offset(w, u, h, lane);
 	} else {
-		flat_place(w, u, h, lane, p);
+		flat_place(w, u, scratch, h, lane, p);
 	}
+}
+
+void soft_find_place(const struct soft_wave *w, const struct soft_uop *u, int h,
+		     uint32_t lane, struct soft_place *p)
+{
+	find_place(w, u, scratch_space(w), h, lane, p);
 }
 
 static void raise_outside(struct soft_wave *w, const struct soft_place *p,
@@ -255,6 +264,7 @@ bool soft_move_lane(struct soft_wave *w, const struct soft_place *p,
 
 static void run_load(struct soft_wave *w, const struct soft_uop *u)
 {
+	const enum soft_space scratch = scratch_space(w);
 	const struct soft_access *a = u->op;
 	struct soft_place p;
 	uint32_t value[4] = { 0 };
@@ -262,7 +272,7 @@ static void run_load(struct soft_wave *w, const struct soft_uop *u)
 	for (int h = 0; h < soft_halves(w); h++) {
 		FOR_LANES(lane, soft_exec(w, h))
 		{
-			soft_find_place(w, u, h, lane, &p);
+			find_place(w, u, scratch, h, lane, &p);
 			if (!load_lane(w, &p, value, a->bytes))
 				return;
 			soft_put_lane(w, a, h, lane, u->in.f[ISA_F_VDST],
@@ -274,6 +284,7 @@ static void run_load(struct soft_wave *w, const struct soft_uop *u)
 /* gfx10's loads to LDS. */
 static void run_to_lds(struct soft_wave *w, const struct soft_uop *u)
 {
+	const enum soft_space scratch = scratch_space(w);
 	const struct soft_access *a = u->op;
 	struct soft_place p;
 	uint32_t value = 0;
@@ -281,7 +292,7 @@ static void run_to_lds(struct soft_wave *w, const struct soft_uop *u)
 	for (int h = 0; h < soft_halves(w); h++) {
 		FOR_LANES(lane, soft_exec(w, h))
 		{
-			soft_find_place(w, u, h, lane, &p);
+			find_place(w, u, scratch, h, lane, &p);
 			if (!load_lane(w, &p, &value, a->bytes) ||
 			    !soft_load_to_lds(w, u, soft_extend(a, value),
 					      p.lane))
@@ -292,6 +303,7 @@ static void run_to_lds(struct soft_wave *w, const struct soft_uop *u)
 
 static void run_store(struct soft_wave *w, const struct soft_uop *u)
 {
+	const enum soft_space scratch = scratch_space(w);
 	const struct soft_access *a = u->op;
 	struct soft_place p;
 	uint32_t value[4];
@@ -299,7 +311,7 @@ static void run_store(struct soft_wave *w, const struct soft_uop *u)
 	for (int h = 0; h < soft_halves(w); h++) {
 		FOR_LANES(lane, soft_exec(w, h))
 		{
-			soft_find_place(w, u, h, lane, &p);
+			find_place(w, u, scratch, h, lane, &p);
 			soft_get_lane(w, a, h, lane, u->in.f[ISA_F_DATA0],
 				      value);
 			if (!store_lane(w, &p, value, a->bytes))
@@ -486,8 +498,6 @@ static const struct {
 const struct soft_access *soft_vmem_plain(const struct soft_uop *u, bool *store)
 {
 	*store = u->fn == run_store;
-	if (u->in.fmt == ISA_FMT_SCRATCH && u->in.gen < ISA_GFX11)
-		return NULL; /* swizzled */
 	return u->fn == run_load || *store ? u->op : NULL;
 }
 

@@ -107,10 +107,11 @@ static inline uint8_t *line_nowhere(struct soft_wave *w,
 	return NULL;
 }
 
-#define line_flat    line_nowhere
-#define line_lds2    line_nowhere
-#define line_scratch line_nowhere
-#define line_buffer  line_nowhere
+#define line_flat     line_nowhere
+#define line_lds2     line_nowhere
+#define line_scratch  line_nowhere
+#define line_swizzled line_nowhere
+#define line_buffer   line_nowhere
 
 static inline void copy_line(bool store, uint8_t *p, uint32_t *data)
 {

@@ -199,10 +199,11 @@ static inline bool place_lds2(struct soft_wave *w, const struct soft_microop *m,
 
 #define MOST_SCRATCH (1u << 26) /* of a lane, for offsets of 32 bits */
 
-/* [lane][scratch_lane_bytes]; offsets wrap in 32 bits. */
-static inline bool place_scratch(struct soft_wave *w,
-				 const struct soft_microop *m,
-				 const uintptr_t *base, int h, struct placed *p)
+/* Where the lanes' bytes begin in their own scratch memory: 32 bits, which
+ * wrap. */
+static inline bool find_scratch(struct soft_wave *w,
+				const struct soft_microop *m,
+				const uintptr_t *base, int h, struct placed *p)
 {
 	const uint32_t n = w->scratch_lane_bytes, bytes = m->mods[0];
 	uint32_t at = m->imm;
@@ -212,14 +213,48 @@ static inline bool place_scratch(struct soft_wave *w,
 	if (m->c != ISA_R_NULL)
 		at += w->s[m->c];
 	p->m.offset = p->offset;
-	p->m.host = w->scratch + (uint64_t)h * SOFT_LANES * n;
 	if (m->part)
 		LANES(i) p->offset[i] = address_vreg(m, base, h)[i] + at;
 	else
 		LANES(i) p->offset[i] = at;
-	if (lanes_outside(p->offset, 0, n - bytes) & p->m.exec)
+	return !(lanes_outside(p->offset, 0, n - bytes) & p->m.exec);
+}
+
+/* [lane][scratch_lane_bytes] */
+static inline bool place_scratch(struct soft_wave *w,
+				 const struct soft_microop *m,
+				 const uintptr_t *base, int h, struct placed *p)
+{
+	const uint32_t n = w->scratch_lane_bytes;
+
+	if (!find_scratch(w, m, base, h, p))
 		return false;
+	p->m.host = w->scratch + (uint64_t)h * SOFT_LANES * n;
 	LANES(i) p->offset[i] += lanes_number[i] * n;
+	return true;
+}
+
+/* [scratch_lane_bytes / 4][lane of the wave][4], none across two dwords */
+static inline bool place_swizzled(struct soft_wave *w,
+				  const struct soft_microop *m,
+				  const uintptr_t *base, int h,
+				  struct placed *p)
+{
+	const uint32_t most = m->mods[0] < 4 ? 4u - m->mods[0] : 0;
+	const uint32_t line = 4 * (uint32_t)w->wave_size;
+	uint32_t odd = 0;
+
+	if (!find_scratch(w, m, base, h, p))
+		return false;
+	LANES(i)
+	odd |= (p->offset[i] & 3) > most ? p->m.exec & soft_lane_bit[i] : 0;
+	if (odd)
+		return false;
+	p->m.host =
+		w->scratch + (uint64_t)h * SOFT_LANES * 4 + m->mask_in * line;
+	LANES(i)
+	p->offset[i] = p->offset[i] / 4 * line + 4 * lanes_number[i] +
+		       p->offset[i] % 4;
 	return true;
 }
 
@@ -618,8 +653,9 @@ static void microop_scalar_load(struct soft_wave *w,
 /* X(WHERE, where, flag): flag is `two` of moves and `lds` of atomics. */
 #define ALL_MOVES(X) \
 	X(SADDR, saddr, false) \
-	X(VADDR, vaddr, false) X(FLAT, flat, false) X(LDS, lds, false) \
-		X(LDS2, lds2, true) X(SCRATCH, scratch, false) \
+	X(VADDR, vaddr, false) \
+	X(FLAT, flat, false) X(LDS, lds, false) X(LDS2, lds2, true) \
+		X(SCRATCH, scratch, false) X(SWIZZLED, swizzled, false) \
 			X(BUFFER, buffer, false)
 #define ALL_ATOMICS(X) \
 	X(SADDR, saddr, false) \

@@ -192,6 +192,11 @@ enum soft_where {
 	SOFT_AT_LDS,
 	SOFT_AT_LDS2, /* two addresses */
 	SOFT_AT_SCRATCH,
+	/*
+	 * The same where a lane's dwords lie a wave apart: a microop moves one
+	 * dword or less, the mask_in'th of the mods[0] bytes.
+	 */
+	SOFT_AT_SWIZZLED,
 	SOFT_AT_BUFFER, /* MUBUF */
 	SOFT_AT_COUNT
 };

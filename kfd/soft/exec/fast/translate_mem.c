@@ -158,8 +158,38 @@ static enum soft_where where_is(const struct isa_inst *in)
 	if (in->fmt == ISA_FMT_FLAT)
 		return SOFT_AT_FLAT;
 	if (in->fmt == ISA_FMT_SCRATCH)
-		return SOFT_AT_SCRATCH;
+		return isa_gen_info(in->gen)->own_scratch ? SOFT_AT_SCRATCH :
+							    SOFT_AT_SWIZZLED;
 	return in->f[ISA_F_SADDR] == ISA_R_NULL ? SOFT_AT_VADDR : SOFT_AT_SADDR;
+}
+
+/*
+ * A microop for each dword.  Where one leaves it to the handler, so do the
+ * others: the same again, unless it has overwritten its address.
+ */
+static bool add_swizzled(struct soft_translator *t, const struct soft_uop *u,
+			 const struct soft_access *a, bool store)
+{
+	const struct soft_access dword = { .bytes = 4 };
+	const uint32_t *f = u->in.f;
+	const uint32_t reg = f[store ? ISA_F_DATA0 : ISA_F_VDST];
+	const uint32_t n = a->bytes < 4 ? 1 : a->bytes / 4u;
+
+	if (n > 1 && !store && f[ISA_F_SVE] && f[ISA_F_ADDR] - reg < n)
+		return false;
+	for (uint32_t i = 0; i < n; i++) {
+		struct soft_microop *m = add_move(t, u, SOFT_AT_SWIZZLED,
+						  n > 1 ? &dword : a, store);
+
+		m->mods[0] = a->bytes;
+		m->mask_in = (uint8_t)i;
+		m->a = f[ISA_F_ADDR] * SOFT_VREG_BYTES;
+		m->d = (reg + i) * SOFT_VREG_BYTES;
+		m->c = f[ISA_F_SADDR];
+		m->imm = f[ISA_F_OFFSET];
+		m->part = f[ISA_F_SVE] != 0;
+	}
+	return true;
 }
 
 static bool add_memory(struct soft_translator *t, const struct soft_uop *u)
@@ -173,6 +203,8 @@ static bool add_memory(struct soft_translator *t, const struct soft_uop *u)
 
 	if (!a && !atomic)
 		return false;
+	if (where == SOFT_AT_SWIZZLED)
+		return add_swizzled(t, u, a, store);
 	m = a ? add_move(t, u, where, a, store) :
 		add_atomic(t, u, where, atomic);
 	m->a = f[ISA_F_ADDR] * SOFT_VREG_BYTES;
