@@ -151,6 +151,12 @@ struct isa_inst {
 const char *isa_decode(const struct isa_target *t, const void *code,
 		       size_t size_bytes, struct isa_inst *in);
 
+/*
+ * The format that the first word of an instruction has in a generation, or
+ * ISA_FMT_NONE: of no instruction, or of graphics that the tables leave out.
+ */
+enum isa_fmt isa_format_of(enum isa_gen gen, uint32_t word);
+
 /* The value of an inline constant 128..248 for an operand type. */
 uint64_t isa_inline_value(int field_value, enum isa_type type);
 

@@ -92,6 +92,12 @@ static enum isa_fmt format_in(enum isa_gen gen, uint32_t w)
 	return fmt;
 }
 
+enum isa_fmt isa_format_of(enum isa_gen gen, uint32_t word)
+{
+	return gen == ISA_GFX12 || gen == ISA_GFX10_3 ? format_in(gen, word) :
+							format_of(word);
+}
+
 /* One switch over all formats, so that shifts and masks are constants. */
 static void extract_fields(struct isa_inst *in, const uint32_t *word)
 {
@@ -262,8 +268,7 @@ const char *isa_decode(const struct isa_target *t, const void *code,
 	if (!d.n_words)
 		return "truncated";
 	in->gen = t->gen;
-	in->fmt = t->gen == ISA_GFX12 || t->gen == ISA_GFX10_3 ?
-			  format_in(t->gen, d.word[0]) : format_of(d.word[0]);
+	in->fmt = isa_format_of(t->gen, d.word[0]);
 	in->m0_is_124 = t->gen == ISA_GFX10_3;
 	if (!in->fmt)
 		return "reserved encoding";

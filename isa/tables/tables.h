@@ -473,6 +473,7 @@ enum isa_outcome {
 };
 
 struct isa_erratum {
+	unsigned gens; /* a bit per enum isa_gen */
 	const char *encoding; /* as t0-probe names it: "VOP1", "VOPDX" */
 	int opcode;
 	enum isa_outcome outcome;
@@ -480,7 +481,8 @@ struct isa_erratum {
 	const char *reason; /* a sentence, with its source */
 };
 
-/* The row of a slot, or NULL. */
-const struct isa_erratum *isa_erratum_at(const char *encoding, int opcode);
+/* The row of a slot of a generation, or NULL. */
+const struct isa_erratum *isa_erratum_at(enum isa_gen gen, const char *encoding,
+					 int opcode);
 
 #endif

@@ -16,14 +16,29 @@ static bool replace_words(const struct probe_cmd *x, struct probe_slots *s,
 	return true;
 }
 
+/* Of the device that would run them. */
+static bool find_gen(const struct probe_cmd *x, enum isa_gen *gen,
+		     struct err *e)
+{
+	struct kfd_dev *dev;
+
+	if (!kfd_open(&dev, x->o.device, e))
+		return false;
+	const bool good = probe_gen_of(kfd_info(dev), gen, e);
+	kfd_close(dev);
+	return good;
+}
+
 /* --list and --dry-run: the slots, and the words that would run. */
 static bool list_slots(const struct probe_cmd *x, struct err *e)
 {
 	struct probe_slots s;
+	enum isa_gen gen;
 	struct table t;
 	bool good;
 
-	if (!probe_slots_init(&s, &x->o.encodings, e))
+	if (!find_gen(x, &gen, e) ||
+	    !probe_slots_init(&s, gen, &x->o.encodings, e))
 		return false;
 	if (!replace_words(x, &s, e)) {
 		probe_slots_fini(&s);
@@ -43,8 +58,10 @@ static bool list_slots(const struct probe_cmd *x, struct err *e)
 		if (v->name)
 			table_cell(&t, 2, "%s", v->name);
 		table_cell(&t, 3, "%s", w.data);
-		table_cell(&t, 4, "%s", v->graphics ? "no: graphics" :
-					v->last ? "last" : "yes");
+		table_cell(&t, 4, "%s",
+			   v->graphics ? "no: graphics" :
+			   v->last     ? "last" :
+					 "yes");
 		buf_fini(&w);
 	}
 	good = probe_print_table(&x->o, &t, NULL, e);
@@ -82,15 +99,18 @@ static bool run_slot(const struct probe_cmd *x, struct err *e)
 	struct probe_session *ps = NULL;
 	const struct probe_slot *slot;
 	struct probe_result r;
+	enum isa_gen gen;
 	bool good;
 
-	if (!probe_slots_init(&s, NULL, e))
+	if (!find_gen(x, &gen, e) || !probe_slots_init(&s, gen, NULL, e))
 		return false;
 	slot = replace_words(x, &s, e) ? probe_slot_parse(&s, x->slot, e) :
 					 NULL;
 	if (slot && slot->graphics)
-		err_set(e, ERR_UNSUPPORTED, "%s needs graphics state and is "
-			"not run", slot->name);
+		err_set(e, ERR_UNSUPPORTED,
+			"%s needs graphics state and is "
+			"not run",
+			slot->name);
 	else if (slot)
 		ps = probe_session_open(x->o.device, x->o.seed,
 					x->o.deadline_ns, e);

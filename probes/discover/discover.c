@@ -17,11 +17,13 @@ struct discovery {
 	struct err *e;
 	struct probe_slots slots;
 	struct arena mem;
-	const char **oracle; /* [slots.n]; NULL = not asked */
+	const char **oracle;	       /* [slots.n]; NULL = not asked */
 	struct probe_result *emulated; /* [slots.n]; NULL = not run */
 	char device[KFD_SPEC_BYTES];   /* spec that children open */
-	bool *stored;		       /* [slots.n] */
-	int *todo;		       /* slots to run, in this order */
+	char chip[16];
+	enum isa_gen gen;
+	bool *stored; /* [slots.n] */
+	int *todo;    /* slots to run, in this order */
 	int n_todo;
 	struct res_db *db;
 	int64_t run;
@@ -32,7 +34,7 @@ struct discovery {
 
 static bool choose_slots(struct discovery *d)
 {
-	if (!probe_slots_init(&d->slots, &d->o->encodings, d->e))
+	if (!probe_slots_init(&d->slots, d->gen, &d->o->encodings, d->e))
 		return false;
 	for (int i = 0; i < d->o->replace.n; i++)
 		if (!probe_slot_replace(&d->slots, d->o->replace.v[i], d->e))
@@ -50,8 +52,8 @@ static bool ask_oracle(struct discovery *d)
 	if (!strcmp(d->o->oracle, "none"))
 		return true;
 	d->oracle = xcalloc((size_t)d->slots.n, sizeof(*d->oracle));
-	if (!probe_oracle(&d->slots, d->o->oracle, d->oracle, &d->mem, &asked,
-			  d->e))
+	if (!probe_oracle(&d->slots, d->o->oracle, d->chip, d->oracle, &d->mem,
+			  &asked, d->e))
 		return false;
 	if (!asked) {
 		free(d->oracle);
@@ -91,12 +93,10 @@ static bool look_at_device(struct discovery *d, struct res_device *rd)
 			    kfd_info(dev)->why);
 	snprintf(d->device, sizeof(d->device), "%s", kfd_info(dev)->spec);
 	probe_device_row(kfd_info(dev), &d->mem, rd);
+	snprintf(d->chip, sizeof(d->chip), "%s", kfd_info(dev)->gfx);
+	const bool known = probe_gen_of(kfd_info(dev), &d->gen, d->e);
 	kfd_close(dev);
-	if (!strcmp(rd->gfx, "gfx1100") || !strncmp(rd->gfx, "gfx110", 6))
-		return true;
-	return err_set(d->e, ERR_NODEV, "device %s is %s, discovery knows the "
-		       "encodings of gfx1100..gfx1103; choose one with "
-		       "--device (soft is always there)", d->device, rd->gfx);
+	return known;
 }
 
 /* ------------------------------------------------------------ database -- */
@@ -209,11 +209,13 @@ static void order_slots(struct discovery *d)
 static bool second_opinion(struct discovery *d)
 {
 	struct probe_batch_opts o = batch_opts(d);
+	char device[32];
 
 	d->emulated = xcalloc((size_t)d->slots.n, sizeof(*d->emulated));
 	for (int i = 0; i < d->slots.n; i++)
 		d->emulated[i].verdict = RES_SLOT_UNPROVEN;
-	o.device = "soft";
+	snprintf(device, sizeof(device), "soft:%s", d->chip);
+	o.device = device;
 	o.idle = keep_going;
 	o.done = on_emulated;
 	return probe_batch(&d->slots, d->todo, d->n_todo, &o, d->e);
@@ -294,10 +296,12 @@ static int finish_run(struct discovery *d, bool good)
 		return good ? EXIT_YES : err_exit_code(d->e);
 	}
 	if (probe_stopped(d->o))
-		err_set(d->e, ERR_STOPPED, "the same command goes on with run "
-			"%lld", (long long)d->run);
+		err_set(d->e, ERR_STOPPED,
+			"the same command goes on with run "
+			"%lld",
+			(long long)d->run);
 	const int code = probe_stopped(d->o) ? cmd_stop_status(*d->o->stop) :
-					     err_exit_code(d->e);
+					       err_exit_code(d->e);
 	(void)res_run_finish(d->db, d->run,
 			     probe_stopped(d->o) ? RES_INTERRUPTED : RES_FAILED,
 			     code, d->e->msg, NULL);
@@ -308,12 +312,10 @@ static int discover_slots(struct discovery *d)
 {
 	struct res_device rd;
 
-	if (!choose_slots(d))
-		return err_exit_code(d->e);
 	/* The database before the work: what cannot be kept is not begun. */
 	d->db = res_open(d->o->db, RES_WRITE, d->e);
-	if (!d->db || !look_at_device(d, &rd) || !ask_oracle(d) ||
-	    !begin_run(d, &rd))
+	if (!d->db || !look_at_device(d, &rd) || !choose_slots(d) ||
+	    !ask_oracle(d) || !begin_run(d, &rd))
 		return err_exit_code(d->e);
 	return finish_run(d, run_slots(d, rd.origin == RES_HARDWARE));
 }

@@ -2,9 +2,9 @@
  * probes/discover - what every opcode slot does, found by running it: the
  * manual.
  *
- * Discovery visits every opcode slot of every gfx11 encoding, also those that
- * no table knows, builds a small kernel around each, runs it through an AQL
- * queue as a black box, and says what happened:
+ * Discovery visits every opcode slot of every encoding of the device's
+ * generation, also those that no table knows, builds a small kernel around each,
+ * runs it through an AQL queue as a black box, and says what happened:
  *
  *	prologue   registers, LDS, scratch and memory get known values, and a
  *		   control result is stored ("before")
@@ -18,9 +18,9 @@
  * program is its purpose.  Every slot runs twice; what differs between the two
  * runs is shown as "~".
  *
- * The layers, from below: slots.c lists what to run, kernel.c writes the
- * kernel and the initial state, session.c runs one slot on an open device,
- * signature.c says what changed, batch.c runs many slots in child processes
+ * The layers, from below: slots.c lists what to run, slot_words.c writes the
+ * words of each, kernel.c writes the kernel and the initial state, session.c
+ * runs one slot on an open device, signature.c says what changed, batch.c runs many slots in child processes
  * and survives what they do, oracle.c asks a disassembler, verdict.c compares,
  * discover.c is the whole run against the database, report.c prints it.
  */
@@ -38,13 +38,14 @@
 /* ----------------------------------------------------------- slots.c ---- */
 
 struct probe_slot {
+	enum isa_gen gen;
 	const char *encoding; /* "VOP2", "VOPDX", "SEG3", "RESERVED" */
 	int opcode;
-	enum isa_fmt fmt;     /* ISA_FMT_NONE for reserved encodings */
-	enum isa_op op;	      /* of the table, or ISA_OP_NONE */
-	const char *name;     /* mnemonic, or NULL */
-	bool graphics;	      /* not run: needs what a compute wave lacks */
-	bool last;	      /* may hang or end the wave: run after the rest */
+	enum isa_fmt fmt; /* ISA_FMT_NONE for reserved encodings */
+	enum isa_op op;	  /* of the table, or ISA_OP_NONE */
+	const char *name; /* mnemonic, or NULL */
+	bool graphics;	  /* not run: needs what a compute wave lacks */
+	bool last;	  /* may hang or end the wave: run after the rest */
 	int n_words;
 	uint32_t word[PROBE_WORDS_MAX];
 };
@@ -55,11 +56,11 @@ struct probe_slots {
 };
 
 /*
- * All slots in the order of encodings and opcodes, or those of the named
- * encodings.  ERR_USAGE with the list of names for an unknown one.
+ * All slots of a generation in the order of encodings and opcodes, or those of
+ * the named encodings.  ERR_USAGE with the list of names for an unknown one.
  */
-bool probe_slots_init(struct probe_slots *s, const struct cli_list *encodings,
-		      struct err *e);
+bool probe_slots_init(struct probe_slots *s, enum isa_gen gen,
+		      const struct cli_list *encodings, struct err *e);
 /* Drops what is not in the shard that `o` asks for. */
 void probe_slots_keep(struct probe_slots *s, const struct probe_opts *o);
 void probe_slots_fini(struct probe_slots *s);
@@ -67,8 +68,7 @@ void probe_slots_fini(struct probe_slots *s);
 const struct probe_slot *probe_slot_parse(const struct probe_slots *s,
 					  const char *text, struct err *e);
 /* "SOPP:0=0xbfa0ffff": run these words in that slot's place. */
-bool probe_slot_replace(struct probe_slots *s, const char *text,
-			struct err *e);
+bool probe_slot_replace(struct probe_slots *s, const char *text, struct err *e);
 /*
  * Other words for the same slot, i = 0, 1, ...: a disassembler that knows the
  * opcode may refuse one choice of operands.  Returns the number of words, 0
@@ -81,8 +81,8 @@ int probe_slot_variant(const struct probe_slot *slot, int i,
 
 enum {
 	PROBE_LANES = 32,
-	PROBE_VGPRS = 48,   /* watched */
-	PROBE_SGPRS = 44,   /* watched */
+	PROBE_VGPRS = 48, /* watched */
+	PROBE_SGPRS = 44, /* watched */
 	PROBE_LDS_DW = 512,
 	PROBE_SCRATCH_DW = 16, /* per lane */
 	PROBE_MEM_DW = 4096,   /* memory; the slot's pointer is its middle */
@@ -119,7 +119,8 @@ struct probe_state {
 };
 
 /* The state before the slot; mem_va is the address of mem[]. */
-void probe_state_init(struct probe_state *st, uint64_t seed, uint64_t mem_va);
+void probe_state_init(struct probe_state *st, enum isa_gen gen, uint64_t seed,
+		      uint64_t mem_va);
 
 /* Offsets in bytes into the buffers of a kernel. */
 enum {
@@ -138,14 +139,16 @@ enum {
 };
 
 struct probe_kernel {
+	enum isa_gen gen;
 	struct buf code;
 	uint32_t slot_at;  /* byte offset of the slot */
 	uint32_t marks_at; /* of the first marker */
 };
+/* Of the generation of the slot. */
 void probe_kernel_init(struct probe_kernel *k, const struct probe_slot *slot);
 void probe_kernel_fini(struct probe_kernel *k);
 /* The descriptor that goes with it. */
-struct kfd_raw_desc probe_kernel_desc(const char *name);
+struct kfd_raw_desc probe_kernel_desc(enum isa_gen gen, const char *name);
 /* The controls' results as the host computes them. */
 uint32_t probe_control(bool after, uint32_t lane);
 
@@ -153,6 +156,9 @@ uint32_t probe_control(bool after, uint32_t lane);
 
 /* One open device with what a slot needs; belongs to one thread. */
 struct probe_session;
+
+/* The generation of a device, ERR_NODEV for one that no table covers. */
+bool probe_gen_of(const struct kfd_info *dev, enum isa_gen *gen, struct err *e);
 
 struct probe_result {
 	enum res_slot_verdict verdict;
@@ -188,8 +194,8 @@ const struct probe_state *probe_session_after(const struct probe_session *s);
  */
 void probe_signature(const struct probe_state *was,
 		     const struct probe_state *is,
-		     const struct probe_state *again, uint64_t pc,
-		     char *out, size_t size);
+		     const struct probe_state *again, uint64_t pc, char *out,
+		     size_t size);
 /* The same in full: a row per changed dword or register. */
 void probe_signature_table(const struct probe_state *was,
 			   const struct probe_state *is, struct table *t);
@@ -220,13 +226,14 @@ bool probe_batch(const struct probe_slots *slots, const int *todo, int n,
 /* ---------------------------------------------------------- oracle.c ---- */
 
 /*
- * Ask a disassembler (llvm-mc, command `tool`) about every slot.  names[i] is
+ * Ask a disassembler (llvm-mc, command `tool`) about every slot, as code of
+ * `chip`.  names[i] is
  * what it calls slot i, "" where it refuses all variants; strings live in
  * `mem`.  *asked is false when the tool is not installed: then nothing is set.
  */
 bool probe_oracle(const struct probe_slots *slots, const char *tool,
-		  const char **names, struct arena *mem, bool *asked,
-		  struct err *e);
+		  const char *chip, const char **names, struct arena *mem,
+		  bool *asked, struct err *e);
 
 /* --------------------------------------------------------- verdict.c ---- */
 

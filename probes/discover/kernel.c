@@ -5,31 +5,37 @@
  * from start to end, s96..s102 take what the epilogue must save first, v48..
  * v63 are scratch for loads and stores.  The epilogue recomputes everything
  * that it needs besides the pointers, so that a slot may overwrite it.
+ *
+ * Instructions are rows and fields, which generations encode as they do.
+ * Offsets are added to addresses, for the generations' fields differ in width.
  */
 #include <string.h>
 
-#include "probes/discover/discover.h"
+#include "probes/discover/discover_int.h"
 
-#define INLINE(n) (128u + (n))
-#define MINUS_1	  193u
-#define LITERAL	  255u
-#define VGPR(n)	  (256u + (n))
-#define HWREG_MODE_ALL 0xf801u /* hwreg(HW_REG_MODE, 0, 32) */
-#define NOP_8	  7u
-#define SCRATCH_AT 64u /* bytes into a lane's scratch */
+#define INLINE(n)	  (128u + (n))
+#define MINUS_1		  193u
+#define LITERAL		  255u
+#define VGPR(n)		  (256u + (n))
+#define HWREG_ALL(id)	  (31u << 11 | (id)) /* hwreg(id, 0, 32) */
+#define HWREG_MODE	  1u
+#define HWREG_FLAT_SCR_LO 20u
+#define NOP_8		  7u
+#define SCRATCH_AT	  64u /* bytes into a lane's scratch */
 
 enum {
 	S_KERNARG = 0,
-	S_IN = 80,	  /* input buffer */
-	S_IN_VGPR = 82,	  /* its VGPRs + 4096 */
-	S_OUT = 84,	  /* output buffer + 4096 */
-	S_OUT_VGPR = 86,  /* its VGPRs + 4096 */
-	S_SAVED = 96,	  /* scc, exec, vcc, m0, mode */
+	S_SCRATCH = 2, /* where own_scratch is not: address, offset */
+	S_SCRATCH_OFFSET = 4,
+	S_IN = 80,    /* input buffer */
+	S_OUT = 82,   /* output buffer */
+	S_SAVED = 96, /* scc, exec, vcc, m0, mode */
 	V_LANE = 48,
 	V_LANE16 = 49,
 	V_CONTROL = 50,
 	V_LANE4 = 51,
-	V_DATA = 52, /* ..55 */
+	V_DATA = 52, /* ..59 */
+	V_AT = 60,   /* an address */
 	V_SGPR = 62, /* s0..s31, one per lane */
 	V_MORE = 63,
 	N_SAVED = 7,
@@ -65,7 +71,8 @@ static uint32_t draw_value(uint64_t *s)
 	       (uint32_t)(r >> 62 & 1) << 15;
 }
 
-static void set_addresses(struct probe_state *st, uint64_t mem_va)
+static void set_addresses(struct probe_state *st, enum isa_gen gen,
+			  uint64_t mem_va)
 {
 	const uint64_t mid = mem_va + PROBE_MEM_DW * 2;
 
@@ -76,14 +83,20 @@ static void set_addresses(struct probe_state *st, uint64_t mem_va)
 		st->v[PROBE_V_OFFSET][l] = 64 * l;
 		st->v[PROBE_V_SCRATCH][l] = SCRATCH_AT;
 	}
-	/* Raw buffer, stride 0, all four components as 32-bit integers. */
+	/*
+	 * Raw buffer, stride 0, all four components as 32-bit integers, and
+	 * gfx10's resource level.
+	 */
 	st->s[PROBE_S_RSRC] = (uint32_t)mid;
 	st->s[PROBE_S_RSRC + 1] = (uint32_t)(mid >> 32);
 	st->s[PROBE_S_RSRC + 2] = PROBE_MEM_DW * 2;
-	st->s[PROBE_S_RSRC + 3] = 0x30000000u | 61u << 12 | 0xfac;
+	st->s[PROBE_S_RSRC + 3] = 0x30000000u | 0xfac |
+				  probe_buffer_format(gen) << 12 |
+				  (gen < ISA_GFX11 ? 1u << 24 : 0);
 }
 
-void probe_state_init(struct probe_state *st, uint64_t seed, uint64_t mem_va)
+void probe_state_init(struct probe_state *st, enum isa_gen gen, uint64_t seed,
+		      uint64_t mem_va)
 {
 	uint64_t s = seed;
 
@@ -108,7 +121,7 @@ void probe_state_init(struct probe_state *st, uint64_t seed, uint64_t mem_va)
 	st->vcc[0] = draw_value(&s);
 	st->vcc[1] = draw_value(&s);
 	st->m0 = PROBE_M0;
-	set_addresses(st, mem_va);
+	set_addresses(st, gen, mem_va);
 }
 
 /* --------------------------------------------------------------- code --- */
@@ -117,11 +130,14 @@ static void emit_inst(struct probe_kernel *k, struct isa_inst in)
 {
 	const struct isa_op_info *op = isa_op_info(in.op);
 	uint8_t bytes[ISA_MAX_SIZE_BYTES];
-	int opcode = isa_opcode(ISA_GFX11, in.op,
-				in.fmt == ISA_FMT_VOP3 &&
-					op->fmt != ISA_FMT_VOP3);
+	int opcode =
+		isa_opcode(k->gen, in.op,
+			   in.fmt == ISA_FMT_VOP3 && op->fmt != ISA_FMT_VOP3);
 	int n;
 
+	in.gen = (uint8_t)k->gen;
+	in.layout = (uint8_t)isa_layout(k->gen, in.fmt);
+	in.m0_is_124 = k->gen < ISA_GFX11;
 	in.f[ISA_F_OP] = (uint32_t)opcode;
 	n = opcode < 0 ? 0 : isa_encode(&in, bytes);
 	if (!n)
@@ -148,38 +164,58 @@ static void s_mov(struct probe_kernel *k, uint32_t dst, uint32_t src)
 	EMIT(k, s_mov_b32, SOP1, F(SDST) = dst, F(SSRC0) = src);
 }
 
+/* SIMM16 of 0: until nothing is outstanding. */
+static void wait_zero(struct probe_kernel *k, enum isa_op op)
+{
+	if (isa_opcode(k->gen, op, false) >= 0)
+		emit_inst(k,
+			  (struct isa_inst){ .op = op,
+					     .fmt = isa_op_info(op)->fmt,
+					     .f = { F(SDST) = ISA_R_NULL } });
+}
+
 static void wait_all(struct probe_kernel *k)
 {
-	EMIT(k, s_waitcnt, SOPP);
-	EMIT(k, s_waitcnt_vscnt, SOPK, F(SDST) = ISA_R_NULL);
+	static const enum isa_op waits[] = {
+		ISA_s_waitcnt,	     ISA_s_waitcnt_vscnt, ISA_s_wait_loadcnt,
+		ISA_s_wait_storecnt, ISA_s_wait_dscnt,	  ISA_s_wait_kmcnt,
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(waits); i++)
+		wait_zero(k, waits[i]);
 }
 
-#define OFF13(n) ((uint32_t)(n) & 0x1fff)
-
-static void emit_load4(struct probe_kernel *k, uint32_t v, uint32_t base,
-		       int off)
+static void add_offset(struct probe_kernel *k, uint32_t v, uint32_t off)
 {
-	EMIT(k, global_load_b128, GLOBAL, F(VDST) = v, F(ADDR) = V_LANE16,
-	     F(SADDR) = base, F(OFFSET) = OFF13(off));
+	EMIT_LIT(k, v_add_nc_u32, VOP2, off, F(VDST) = V_AT, F(SRC0) = LITERAL,
+		 F(VSRC1) = v);
 }
 
-static void emit_store4(struct probe_kernel *k, uint32_t v, uint32_t base,
-			int off)
+static void emit_load4(struct probe_kernel *k, uint32_t v, uint32_t off)
 {
-	EMIT(k, global_store_b128, GLOBAL, F(DATA0) = v, F(ADDR) = V_LANE16,
-	     F(SADDR) = base, F(OFFSET) = OFF13(off));
+	add_offset(k, V_LANE16, off);
+	EMIT(k, global_load_b128, GLOBAL, F(VDST) = v, F(ADDR) = V_AT,
+	     F(SADDR) = S_IN);
 }
 
-static void emit_store1(struct probe_kernel *k, uint32_t v, int off)
+static void emit_store4(struct probe_kernel *k, uint32_t v, uint32_t off)
 {
-	EMIT(k, global_store_b32, GLOBAL, F(DATA0) = v, F(ADDR) = V_LANE4,
-	     F(SADDR) = S_OUT, F(OFFSET) = OFF13(off - 4096));
+	add_offset(k, V_LANE16, off);
+	EMIT(k, global_store_b128, GLOBAL, F(DATA0) = v, F(ADDR) = V_AT,
+	     F(SADDR) = S_OUT);
+}
+
+static void emit_store1(struct probe_kernel *k, uint32_t v, uint32_t off)
+{
+	add_offset(k, V_LANE4, off);
+	EMIT(k, global_store_b32, GLOBAL, F(DATA0) = v, F(ADDR) = V_AT,
+	     F(SADDR) = S_OUT);
 }
 
 static void lane_numbers(struct probe_kernel *k)
 {
-	EMIT(k, v_mbcnt_lo_u32_b32, VOP3, F(VDST) = V_LANE,
-	     F(SRC0) = MINUS_1, F(SRC1) = INLINE(0));
+	EMIT(k, v_mbcnt_lo_u32_b32, VOP3, F(VDST) = V_LANE, F(SRC0) = MINUS_1,
+	     F(SRC1) = INLINE(0));
 	EMIT(k, v_lshlrev_b32, VOP2, F(VDST) = V_LANE16, F(SRC0) = INLINE(4),
 	     F(VSRC1) = V_LANE);
 	EMIT(k, v_lshlrev_b32, VOP2, F(VDST) = V_LANE4, F(SRC0) = INLINE(2),
@@ -197,16 +233,30 @@ static void emit_control(struct probe_kernel *k, bool after)
 	wait_all(k);
 }
 
+/* Four dwords of scratch from or to v, without an address. */
+static void emit_scratch4(struct probe_kernel *k, enum isa_op op,
+			  enum isa_field field, uint32_t v, uint32_t off)
+{
+	struct isa_inst in = { .op = (uint16_t)op,
+			       .fmt = ISA_FMT_SCRATCH,
+			       .gen = (uint8_t)k->gen };
+	const uint32_t absent = isa_inst_absent_saddr(&in);
+
+	in.f[field] = v;
+	in.f[ISA_F_SADDR] = absent == ~0u ? ISA_R_NULL : absent;
+	in.f[ISA_F_OFFSET] = off;
+	emit_inst(k, in);
+}
+
 static void fill_memories(struct probe_kernel *k)
 {
 	for (uint32_t i = 0; i < 4; i++) {
-		emit_load4(k, V_DATA, S_IN, PROBE_IN_LDS + 512 * (int)i);
+		emit_load4(k, V_DATA, PROBE_IN_LDS + 512 * i);
 		wait_all(k);
 		EMIT(k, ds_store_b128, DS, F(ADDR) = V_LANE16,
 		     F(DATA0) = V_DATA, F(OFFSET1) = 2 * i);
-		EMIT(k, scratch_store_b128, SCRATCH,
-		     F(DATA0) = PROBE_V_SRC1 + 4 * i, F(SADDR) = ISA_R_NULL,
-		     F(OFFSET) = SCRATCH_AT + 16 * i);
+		emit_scratch4(k, ISA_scratch_store_b128, ISA_F_DATA0,
+			      PROBE_V_SRC1 + 4 * i, SCRATCH_AT + 16 * i);
 	}
 	wait_all(k);
 }
@@ -214,11 +264,12 @@ static void fill_memories(struct probe_kernel *k)
 static void s_load(struct probe_kernel *k, enum isa_op op, uint32_t dst,
 		   uint32_t off)
 {
-	emit_inst(k, (struct isa_inst){ .op = op, .fmt = ISA_FMT_SMEM,
-					.f = { F(SDATA) = dst,
-					       F(SBASE) = S_IN / 2,
-					       F(OFFSET) = off,
-					       F(SOFFSET) = ISA_R_NULL } });
+	emit_inst(k,
+		  (struct isa_inst){ .op = op,
+				     .fmt = ISA_FMT_SMEM,
+				     .f = { F(SDATA) = dst, F(SBASE) = S_IN / 2,
+					    F(OFFSET) = off,
+					    F(SOFFSET) = ISA_R_NULL } });
 }
 
 static void fill_scalars(struct probe_kernel *k)
@@ -232,6 +283,29 @@ static void fill_scalars(struct probe_kernel *k)
 	wait_all(k);
 }
 
+/* dst += add, with the carry into the register behind it. */
+static void add_to_pair(struct probe_kernel *k, uint32_t dst, uint32_t add)
+{
+	/* gfx12's rows differ in no more than the name. */
+	const bool renamed = isa_opcode(k->gen, ISA_s_add_u32, false) < 0;
+	const struct isa_inst low = {
+		.op = renamed ? ISA_s_add_co_u32 : ISA_s_add_u32,
+		.fmt = ISA_FMT_SOP2,
+		.has_literal = true,
+		.literal = add,
+		.f = { F(SDST) = dst, F(SSRC0) = dst, F(SSRC1) = LITERAL },
+	};
+	const struct isa_inst high = {
+		.op = renamed ? ISA_s_add_co_ci_u32 : ISA_s_addc_u32,
+		.fmt = ISA_FMT_SOP2,
+		.f = { F(SDST) = dst + 1, F(SSRC0) = dst + 1,
+		       F(SSRC1) = INLINE(0) },
+	};
+
+	emit_inst(k, low);
+	emit_inst(k, high);
+}
+
 /* s[36:37] = address of the second marker; `extra` bytes lie between. */
 static void point_next(struct probe_kernel *k, int slot_words)
 {
@@ -242,25 +316,37 @@ static void point_next(struct probe_kernel *k, int slot_words)
 	const uint32_t delta = 24 + 4 * (uint32_t)slot_words + 4;
 
 	EMIT(k, s_getpc_b64, SOP1, F(SDST) = PROBE_S_NEXT);
-	EMIT_LIT(k, s_add_u32, SOP2, delta, F(SDST) = PROBE_S_NEXT,
-		 F(SSRC0) = PROBE_S_NEXT, F(SSRC1) = LITERAL);
-	EMIT(k, s_addc_u32, SOP2, F(SDST) = PROBE_S_NEXT + 1,
-	     F(SSRC0) = PROBE_S_NEXT + 1, F(SSRC1) = INLINE(0));
+	add_to_pair(k, PROBE_S_NEXT, delta);
 	s_mov(k, ISA_R_M0, INLINE(PROBE_M0));
-	EMIT(k, s_cmp_eq_u32, SOPC, F(SSRC0) = INLINE(0),
-	     F(SSRC1) = INLINE(0));
+	EMIT(k, s_cmp_eq_u32, SOPC, F(SSRC0) = INLINE(0), F(SSRC1) = INLINE(0));
 	EMIT(k, s_nop, SOPP, F(SIMM16) = NOP_8);
+}
+
+/* Before gfx11 a wave says where its scratch is (RDNA2 ISA 3.3). */
+static void set_scratch(struct probe_kernel *k)
+{
+	if (isa_gen_info(k->gen)->own_scratch)
+		return;
+	EMIT(k, s_add_u32, SOP2, F(SDST) = S_SCRATCH, F(SSRC0) = S_SCRATCH,
+	     F(SSRC1) = S_SCRATCH_OFFSET);
+	EMIT(k, s_addc_u32, SOP2, F(SDST) = S_SCRATCH + 1,
+	     F(SSRC0) = S_SCRATCH + 1, F(SSRC1) = INLINE(0));
+	EMIT(k, s_setreg_b32, SOPK, F(SDST) = S_SCRATCH,
+	     F(SIMM16) = HWREG_ALL(HWREG_FLAT_SCR_LO));
+	EMIT(k, s_setreg_b32, SOPK, F(SDST) = S_SCRATCH + 1,
+	     F(SIMM16) = HWREG_ALL(HWREG_FLAT_SCR_LO + 1));
 }
 
 static void emit_prologue(struct probe_kernel *k, int slot_words)
 {
-	EMIT(k, s_load_b256, SMEM, F(SDATA) = S_IN, F(SBASE) = S_KERNARG,
+	set_scratch(k);
+	EMIT(k, s_load_b128, SMEM, F(SDATA) = S_IN, F(SBASE) = S_KERNARG,
 	     F(SOFFSET) = ISA_R_NULL);
 	wait_all(k);
 	lane_numbers(k);
 	emit_control(k, false);
 	for (uint32_t g = 0; g < PROBE_VGPRS / 4; g++)
-		emit_load4(k, 4 * g, S_IN_VGPR, 512 * (int)g - 4096);
+		emit_load4(k, 4 * g, PROBE_IN_VGPR + 512 * g);
 	wait_all(k);
 	fill_memories(k);
 	fill_scalars(k);
@@ -278,7 +364,7 @@ static void save_first(struct probe_kernel *k)
 	s_mov(k, S_SAVED + 4, ISA_R_VCC_HI);
 	s_mov(k, S_SAVED + 5, ISA_R_M0);
 	EMIT(k, s_getreg_b32, SOPK, F(SDST) = S_SAVED + 6,
-	     F(SIMM16) = HWREG_MODE_ALL);
+	     F(SIMM16) = HWREG_ALL(HWREG_MODE));
 	s_mov(k, ISA_R_EXEC_LO, MINUS_1);
 }
 
@@ -304,15 +390,13 @@ static void save_scalars(struct probe_kernel *k)
 static void save_memories(struct probe_kernel *k)
 {
 	for (uint32_t i = 0; i < 4; i++) {
-		EMIT(k, ds_load_b128, DS, F(ADDR) = V_LANE16,
-		     F(VDST) = V_DATA, F(OFFSET1) = 2 * i);
-		EMIT(k, scratch_load_b128, SCRATCH, F(VDST) = V_DATA + 4,
-		     F(SADDR) = ISA_R_NULL, F(OFFSET) = SCRATCH_AT + 16 * i);
+		EMIT(k, ds_load_b128, DS, F(ADDR) = V_LANE16, F(VDST) = V_DATA,
+		     F(OFFSET1) = 2 * i);
+		emit_scratch4(k, ISA_scratch_load_b128, ISA_F_VDST, V_DATA + 4,
+			      SCRATCH_AT + 16 * i);
 		wait_all(k);
-		emit_store4(k, V_DATA, S_OUT,
-			    PROBE_OUT_LDS + 512 * (int)i - 4096);
-		emit_store4(k, V_DATA + 4, S_OUT,
-			    PROBE_OUT_SCRATCH + 512 * (int)i - 4096);
+		emit_store4(k, V_DATA, PROBE_OUT_LDS + 512 * i);
+		emit_store4(k, V_DATA + 4, PROBE_OUT_SCRATCH + 512 * i);
 		wait_all(k);
 	}
 }
@@ -323,7 +407,7 @@ static void emit_epilogue(struct probe_kernel *k)
 	lane_numbers(k);
 	save_scalars(k);
 	for (uint32_t g = 0; g < PROBE_VGPRS / 4; g++)
-		emit_store4(k, 4 * g, S_OUT_VGPR, 512 * (int)g - 4096);
+		emit_store4(k, 4 * g, PROBE_OUT_VGPR + 512 * g);
 	save_memories(k);
 	emit_control(k, true);
 	EMIT(k, s_endpgm, SOPP);
@@ -331,7 +415,7 @@ static void emit_epilogue(struct probe_kernel *k)
 
 void probe_kernel_init(struct probe_kernel *k, const struct probe_slot *slot)
 {
-	*k = (struct probe_kernel){ 0 };
+	*k = (struct probe_kernel){ .gen = slot->gen };
 	emit_prologue(k, slot->n_words);
 	k->slot_at = (uint32_t)k->code.len;
 	buf_add(&k->code, slot->word, 4 * (size_t)slot->n_words);
@@ -347,16 +431,24 @@ void probe_kernel_fini(struct probe_kernel *k)
 	buf_fini(&k->code);
 }
 
-struct kfd_raw_desc probe_kernel_desc(const char *name)
+struct kfd_raw_desc probe_kernel_desc(enum isa_gen gen, const char *name)
 {
-	/* Wave32, IEEE denormals kept, kernel arguments in s[0:1], scratch. */
+	const bool own = isa_gen_info(gen)->own_scratch;
+	/* Bits that gfx12 means something else by: DX10_CLAMP, IEEE_MODE. */
+	const uint32_t modes = gen < ISA_GFX12 ? 1u << 21 | 1u << 23 : 0;
+
+	/*
+	 * Wave32, denormals kept, scratch; kernel arguments in s[0:1] and,
+	 * where the wave needs it, the address of scratch memory in s[2:3].
+	 */
 	return (struct kfd_raw_desc){
 		.name = name,
-		.rsrc1 = (VGPR_ALLOC / 8 - 1) | 0xfu << 16 | 1u << 21 |
-			 1u << 23 | 1u << 29 | 1u << 30,
-		.rsrc2 = 1u | 2u << 1,
-		.properties = 1u << 10 | 1u << 3,
-		.kernarg_bytes = 32,
+		.rsrc1 = (VGPR_ALLOC / 8 - 1) | 0xfu << 16 | modes | 1u << 29 |
+			 1u << 30,
+		.rsrc2 = 1u | (own ? 2u : 4u) << 1,
+		.properties =
+			(uint16_t)(1u << 10 | 1u << 3 | (own ? 0 : 1u << 5)),
+		.kernarg_bytes = 16,
 		.lds_bytes = LDS_BYTES,
 		.private_bytes = SCRATCH_LANE_BYTES,
 	};

@@ -18,12 +18,12 @@
 #include "base/vec.h"
 #include "probes/discover/discover.h"
 
-#define MARKER	   0xbfbb0000u /* s_ttracedata_imm N */
-#define MARKER_TEXT "s_ttracedata_imm "
-#define MARKER_MAX 0x10000
-#define LITERAL	   0xb0280001u /* where an instruction wants another dword */
+#define MARKER	     0xbf800000u /* SOPP: s_ttracedata_imm N */
+#define MARKER_TEXT  "s_ttracedata_imm "
+#define MARKER_MAX   0x10000
+#define LITERAL	     0xb0280001u /* where an instruction wants another dword */
 #define FIRST_COLUMN 2
-#define OUTPUT_MAX (64u << 20)
+#define OUTPUT_MAX   (64u << 20)
 
 struct item {
 	int slot, n_words;
@@ -53,11 +53,15 @@ static void put_word(struct buf *b, uint32_t w, const char *end)
 }
 
 /* Line 2k+1 is the marker of item k, line 2k+2 the item. */
-static void write_items(const struct item *v, int n, struct buf *b)
+static void write_items(enum isa_gen gen, const struct item *v, int n,
+			struct buf *b)
 {
+	const int opcode = isa_opcode(gen, ISA_s_ttracedata_imm, false);
+	const uint32_t marker = MARKER | (uint32_t)opcode << 16;
+
 	for (int k = 0; k < n; k++) {
 		buf_addc(b, '[');
-		put_word(b, MARKER | (uint32_t)k, "]\n[");
+		put_word(b, marker | (uint32_t)k, "]\n[");
 		for (int i = 0; i < v[k].n_words; i++)
 			put_word(b, v[k].word[i], ",");
 		put_word(b, LITERAL, "]\n");
@@ -70,12 +74,14 @@ static void write_items(const struct item *v, int n, struct buf *b)
  * 127 from the child: no such command.  Where a folder of PATH may not be
  * searched, the error is not ENOENT.
  */
-static int run_tool(const char *tool, const char *in, const char *out,
-		    const char *errors)
+static int run_tool(const char *tool, const char *chip, const char *in,
+		    const char *out, const char *errors)
 {
+	char cpu[32];
 	int status = -1;
 	pid_t pid;
 
+	snprintf(cpu, sizeof(cpu), "-mcpu=%s", chip);
 	fflush(NULL);
 	pid = fork();
 	if (pid == 0) {
@@ -84,9 +90,8 @@ static int run_tool(const char *tool, const char *in, const char *out,
 
 		dup2(o, 1);
 		dup2(e, 2);
-		execlp(tool, tool, "--disassemble",
-		       "-triple=amdgcn-amd-amdhsa", "-mcpu=gfx1100", in,
-		       (char *)NULL);
+		execlp(tool, tool, "--disassemble", "-triple=amdgcn-amd-amdhsa",
+		       cpu, in, (char *)NULL);
 		_exit(errno == ENOENT ||
 				      (errno == EACCES && !strchr(tool, '/')) ?
 			      127 :
@@ -138,7 +143,7 @@ static void read_errors(char *text, bool *refused, int n)
 
 		if (!w)
 			continue;
-		for (int colons = 0; c > l && colons < 2; )
+		for (int colons = 0; c > l && colons < 2;)
 			colons += *--c == ':';
 		if (sscanf(c, ":%d:%d", &line, &column) == 2 &&
 		    column == FIRST_COLUMN && line % 2 == 0 && line / 2 <= n)
@@ -190,8 +195,9 @@ static bool is_absent(int status)
 }
 
 static bool ask_tool(const struct probe_slots *slots, const char *tool,
-		     const struct item *v, int n, const char **names,
-		     struct arena *mem, bool *asked, struct err *e)
+		     const char *chip, const struct item *v, int n,
+		     const char **names, struct arena *mem, bool *asked,
+		     struct err *e)
 {
 	char path[3][256] = { "", "", "" };
 	struct buf in = { 0 }, out = { 0 }, errors = { 0 };
@@ -199,13 +205,13 @@ static bool ask_tool(const struct probe_slots *slots, const char *tool,
 	bool good = false;
 	int status;
 
-	write_items(v, n, &in);
+	write_items(slots->v[0].gen, v, n, &in);
 	for (int i = 0; i < 3; i++)
 		if (!temp_file(path[i], e))
 			goto out;
 	if (!file_write_atomic(path[0], in.data, in.len, e))
 		goto out;
-	status = run_tool(tool, path[0], path[1], path[2]);
+	status = run_tool(tool, chip, path[0], path[1], path[2]);
 	*asked = !is_absent(status);
 	good = !*asked || (file_read(path[1], OUTPUT_MAX, &out, e) &&
 			   file_read(path[2], OUTPUT_MAX, &errors, e));
@@ -216,9 +222,10 @@ static bool ask_tool(const struct probe_slots *slots, const char *tool,
 	good = has_answered(status) && out.len &&
 	       read_output(out.data, slots, v, n, refused, names, mem) == n;
 	if (!good)
-		err_set(e, ERR_IO, "%s gave no answer to %d items (status "
-			"0x%x); --oracle=none goes without", tool, n,
-			(unsigned)status);
+		err_set(e, ERR_IO,
+			"%s gave no answer to %d items (status "
+			"0x%x); --oracle=none goes without",
+			tool, n, (unsigned)status);
 out:
 	for (int i = 0; i < 3; i++)
 		if (*path[i])
@@ -231,22 +238,23 @@ out:
 }
 
 static bool ask_all(const struct probe_slots *slots, const char *tool,
-		    const struct items *l, const char **names,
+		    const char *chip, const struct items *l, const char **names,
 		    struct arena *mem, bool *asked, struct err *e)
 {
 	*asked = true;
 	for (int i = 0; i < l->n && *asked; i += MARKER_MAX) {
 		const int n = l->n - i < MARKER_MAX ? l->n - i : MARKER_MAX;
 
-		if (!ask_tool(slots, tool, l->v + i, n, names, mem, asked, e))
+		if (!ask_tool(slots, tool, chip, l->v + i, n, names, mem, asked,
+			      e))
 			return false;
 	}
 	return true;
 }
 
 bool probe_oracle(const struct probe_slots *slots, const char *tool,
-		  const char **names, struct arena *mem, bool *asked,
-		  struct err *e)
+		  const char *chip, const char **names, struct arena *mem,
+		  bool *asked, struct err *e)
 {
 	struct items l = { 0 };
 	uint32_t word[PROBE_WORDS_MAX];
@@ -257,15 +265,17 @@ bool probe_oracle(const struct probe_slots *slots, const char *tool,
 		add_item(&l, i, probe_slot_variant(&slots->v[i], 0, word),
 			 word);
 	}
-	good = ask_all(slots, tool, &l, names, mem, asked, e);
+	good = ask_all(slots, tool, chip, &l, names, mem, asked, e);
 	/* Where it refused, other operands. */
 	l.n = 0;
 	for (int i = 0; i < slots->n && good && *asked; i++)
-		for (int k = 1, n; !*names[i] &&
-		     (n = probe_slot_variant(&slots->v[i], k, word)); k++)
+		for (int k = 1, n;
+		     !*names[i] &&
+		     (n = probe_slot_variant(&slots->v[i], k, word));
+		     k++)
 			add_item(&l, i, n, word);
 	if (good && *asked)
-		good = ask_all(slots, tool, &l, names, mem, asked, e);
+		good = ask_all(slots, tool, chip, &l, names, mem, asked, e);
 	free(l.v);
 	return good;
 }

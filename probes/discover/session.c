@@ -13,6 +13,7 @@
 
 struct probe_session {
 	char device[64];
+	enum isa_gen gen;
 	uint64_t seed, deadline_ns;
 	struct kfd_dev *dev;
 	struct kfd_queue *q;
@@ -84,7 +85,8 @@ static void read_output(struct probe_session *s, struct probe_state *st)
 static bool control_holds(const struct probe_session *s, bool after)
 {
 	const uint32_t *got = (const uint32_t *)((const uint8_t *)s->out->cpu +
-				(after ? PROBE_OUT_AFTER : PROBE_OUT_BEFORE));
+						 (after ? PROBE_OUT_AFTER :
+							  PROBE_OUT_BEFORE));
 
 	for (uint32_t l = 0; l < PROBE_LANES; l++)
 		if (got[l] != probe_control(after, l))
@@ -93,6 +95,16 @@ static bool control_holds(const struct probe_session *s, bool after)
 }
 
 /* -------------------------------------------------------------- device -- */
+
+bool probe_gen_of(const struct kfd_info *dev, enum isa_gen *gen, struct err *e)
+{
+	if (isa_chip_parse(dev->gfx, gen))
+		return true;
+	return err_set(e, ERR_NODEV,
+		       "device %s is %s, whose encodings are not "
+		       "known; choose one with --device (soft is always there)",
+		       dev->spec, dev->gfx);
+}
 
 static void close_device(struct probe_session *s)
 {
@@ -106,13 +118,14 @@ static bool open_device(struct probe_session *s, struct err *e)
 {
 	/* Host memory: what was stored is seen even when the kernel died. */
 	return kfd_open(&s->dev, s->device, e) &&
+	       probe_gen_of(kfd_info(s->dev), &s->gen, e) &&
 	       kfd_queue_new(s->dev, NULL, &s->q, e) &&
 	       kfd_mem_alloc(s->dev, KFD_GTT, PROBE_IN_BYTES, "probe input",
 			     &s->in, e) &&
 	       kfd_mem_alloc(s->dev, KFD_GTT, PROBE_OUT_BYTES, "probe output",
 			     &s->out, e) &&
-	       kfd_mem_alloc(s->dev, KFD_GTT, 4 * PROBE_MEM_DW,
-			     "probe memory", &s->mem, e);
+	       kfd_mem_alloc(s->dev, KFD_GTT, 4 * PROBE_MEM_DW, "probe memory",
+			     &s->mem, e);
 }
 
 enum ending { ENDED, STOPPED };
@@ -121,9 +134,7 @@ enum ending { ENDED, STOPPED };
 static enum ending launch_kernel(struct probe_session *s,
 				 const struct kfd_kernel *k, struct err *why)
 {
-	const uint64_t ptr[4] = { s->in->va, s->in->va + PROBE_IN_VGPR + 4096,
-				  s->out->va + 4096,
-				  s->out->va + PROBE_OUT_VGPR + 4096 };
+	const uint64_t ptr[2] = { s->in->va, s->out->va };
 	const struct kfd_launch l = {
 		.kernel = k,
 		.grid = { PROBE_LANES, 1, 1 },
@@ -148,12 +159,11 @@ static bool load_slot(struct probe_session *s, const struct probe_slot *slot,
 		      const struct kfd_kernel **k, uint64_t *pc, struct err *e)
 {
 	struct probe_kernel code;
-	struct kfd_raw_desc desc = probe_kernel_desc(slot->name);
+	struct kfd_raw_desc desc = probe_kernel_desc(slot->gen, slot->name);
 	bool good;
 
 	probe_kernel_init(&code, slot);
-	good = kfd_code_raw(s->dev, code.code.data, code.code.len, &desc, k,
-			    e);
+	good = kfd_code_raw(s->dev, code.code.data, code.code.len, &desc, k, e);
 	if (good) {
 		const uint64_t next = (*k)->entry_va + code.marks_at + 4;
 
@@ -170,7 +180,9 @@ static bool load_slot(struct probe_session *s, const struct probe_slot *slot,
 
 static bool check_device(struct probe_session *s, struct err *e)
 {
-	const struct probe_slot nop = { .encoding = "control", .n_words = 1,
+	const struct probe_slot nop = { .gen = s->gen,
+					.encoding = "control",
+					.n_words = 1,
 					.name = "control",
 					.word = { S_NOP_0 } };
 	const struct kfd_kernel *k;
@@ -183,7 +195,8 @@ static bool check_device(struct probe_session *s, struct err *e)
 		return err_wrap(e, "the control kernel did not end");
 	kfd_code_unload(k->code);
 	if (!control_holds(s, false) || !control_holds(s, true))
-		return err_set(e, ERR_DEVICE, "the control kernel computed "
+		return err_set(e, ERR_DEVICE,
+			       "the control kernel computed "
 			       "wrong values: no verdict of this device would "
 			       "mean anything");
 	read_output(s, &s->after);
@@ -192,8 +205,10 @@ static bool check_device(struct probe_session *s, struct err *e)
 		return true;
 	probe_signature(&s->before, &s->after, &s->after, pc, what,
 			sizeof(what));
-	return err_set(e, ERR_DEVICE, "the control kernel (s_nop) changed %s: "
-		       "no verdict of this device would mean anything", what);
+	return err_set(e, ERR_DEVICE,
+		       "the control kernel (s_nop) changed %s: "
+		       "no verdict of this device would mean anything",
+		       what);
 }
 
 static bool reopen_device(struct probe_session *s, struct err *e)
@@ -201,7 +216,7 @@ static bool reopen_device(struct probe_session *s, struct err *e)
 	close_device(s);
 	if (!open_device(s, e))
 		return false;
-	probe_state_init(&s->init, s->seed, s->mem->va);
+	probe_state_init(&s->init, s->gen, s->seed, s->mem->va);
 	write_input(s);
 	return check_device(s, e);
 }
@@ -334,8 +349,7 @@ bool probe_session_run(struct probe_session *s, const struct probe_slot *slot,
 		probe_signature(&s->before, &s->after, &s->again, pc,
 				r->signature, sizeof(r->signature));
 	if (why.code && !recover_device(s, &fresh, e))
-		return err_wrap(e, "after %s:%d", slot->encoding,
-				slot->opcode);
+		return err_wrap(e, "after %s:%d", slot->encoding, slot->opcode);
 	if (!fresh)
 		kfd_code_unload(k->code);
 	return true;

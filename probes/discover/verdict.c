@@ -33,8 +33,7 @@ static bool same_name(const char *oracle, const char *name)
 	if (!strcmp(oracle, name))
 		return true;
 	for (size_t i = 0; i < ARRAY_SIZE(suffix); i++)
-		if (!strncmp(oracle, name, n) &&
-		    !strcmp(oracle + n, suffix[i]))
+		if (!strncmp(oracle, name, n) && !strcmp(oracle + n, suffix[i]))
 			return true;
 	return false;
 }
@@ -58,8 +57,9 @@ static void against_table(const struct probe_slot *slot,
 	if (r->verdict == RES_SLOT_UNPROVEN)
 		add_part(b, "not judged:", r->reason, NULL);
 	else if (r->verdict != table_verdict(slot))
-		add_part(b, slot->op ? "the table knows it, the device:" :
-				   "the table does not know it, the device:",
+		add_part(b,
+			 slot->op ? "the table knows it, the device:" :
+				    "the table does not know it, the device:",
 			 res_slot_verdict_name(r->verdict),
 			 *r->reason ? r->reason : NULL);
 }
@@ -67,7 +67,8 @@ static void against_table(const struct probe_slot *slot,
 static void against_oracle(const struct probe_slot *slot, const char *oracle,
 			   struct buf *b)
 {
-	if (!oracle)
+	/* Of encodings that the table leaves out it alone has a name. */
+	if (!oracle || (slot->graphics && !slot->op))
 		return;
 	if (slot->op && !*oracle)
 		add_part(b, "the disassembler refuses", slot->name, NULL);
@@ -94,8 +95,8 @@ void probe_verdict_row(const struct probe_slot *slot,
 		       const struct probe_result *emulated, struct arena *mem,
 		       struct res_slot *row)
 {
-	const struct isa_erratum *x = isa_erratum_at(slot->encoding,
-						     slot->opcode);
+	const struct isa_erratum *x =
+		isa_erratum_at(slot->gen, slot->encoding, slot->opcode);
 	struct buf b = { 0 };
 
 	*row = (struct res_slot){

@@ -51,7 +51,7 @@ static bool run(struct seen *s, const char *encoding, const char *const *swap,
 	memset(s->r, 0, sizeof(s->r));
 	memset(s->times, 0, sizeof(s->times));
 	s->n = s->n_idle = s->stop = 0;
-	if (!probe_slots_init(&s->slots, &l, e))
+	if (!probe_slots_init(&s->slots, ISA_GFX11, &l, e))
 		return false;
 	for (int i = 0; i < n_swaps; i++)
 		if (!probe_slot_replace(&s->slots, swap[i], e))
@@ -155,8 +155,8 @@ static void ends_are_not_executions(void)
 /* Lasting harm: s80.. hold the kernel's own pointers. */
 static void control_guards(void)
 {
-	/* s_mov_b64 s[84:85], 0: then the results go to address 0. */
-	const char *swap[] = { "SOPC:9=0xbed40180" };
+	/* s_mov_b64 s[82:83], 0: then the results go to address 0. */
+	const char *swap[] = { "SOPC:9=0xbed20180" };
 	struct err e = { 0 };
 
 	ok(run(&bad, "SOPC", swap, 1, 256, &e), "lost pointer: batch ends");

@@ -1,5 +1,5 @@
 /*
- * One instruction of every family, run by the probe on the soft device, must
+ * One instruction of every family, run by the probe on soft devices, must
  * change exactly what plain C computes from the initial state: the probe's
  * operands are fixed (discover.h), so the sources are known.
  */
@@ -10,7 +10,7 @@
 #include "probes/discover/discover.h"
 #include "tests/tap.h"
 
-#define LANES	 PROBE_LANES
+#define LANES	    PROBE_LANES
 #define SLOT_MEMORY (PROBE_MEM_DW / 2) /* where the slot's pointer points */
 
 static struct probe_slots slots;
@@ -18,20 +18,43 @@ static struct probe_session *session;
 /* State before, state wanted; a check edits the latter. */
 static struct probe_state was, want;
 
-static bool run(const char *name)
+/* "a|b": generations name an instruction differently. */
+static bool is_named(const char *name, const char *names)
 {
+	const size_t n = strlen(name);
+
+	for (const char *at = names; at; at = strchr(at, '|')) {
+		at += *at == '|';
+		if (!strncmp(at, name, n) && (!at[n] || at[n] == '|'))
+			return true;
+	}
+	return false;
+}
+
+static const struct probe_slot *find_slot(const char *encoding,
+					  const char *names)
+{
+	for (int i = 0; i < slots.n; i++)
+		if (!strcmp(slots.v[i].encoding, encoding) && slots.v[i].name &&
+		    is_named(slots.v[i].name, names))
+			return &slots.v[i];
+	return NULL;
+}
+
+static bool run(const char *encoding, const char *names)
+{
+	const struct probe_slot *slot = find_slot(encoding, names);
 	struct err e = { 0 };
 	struct probe_result r;
-	const struct probe_slot *slot = probe_slot_parse(&slots, name, &e);
 
 	if (!slot || !probe_session_run(session, slot, &r, &e)) {
-		diag("%s: %s", name, e.msg);
+		diag("%s %s: %s", encoding, names, slot ? e.msg : "no slot");
 		return false;
 	}
 	was = *probe_session_before(session);
 	want = was;
 	if (r.verdict != RES_SLOT_EXECUTES)
-		diag("%s: %s %s", name, res_slot_verdict_name(r.verdict),
+		diag("%s: %s %s", names, res_slot_verdict_name(r.verdict),
 		     r.reason);
 	return r.verdict == RES_SLOT_EXECUTES;
 }
@@ -42,8 +65,10 @@ static void is_wanted(const char *what)
 	const struct probe_state *is = probe_session_after(session);
 	struct table t;
 
-	if (!ok(!memcmp(is, &want, sizeof(want)), "%s changes what it should, "
-		"and nothing else", what)) {
+	if (!ok(!memcmp(is, &want, sizeof(want)),
+		"%s changes what it should, "
+		"and nothing else",
+		what)) {
 		probe_signature_table(&want, is, &t);
 		for (int i = 0; i < t.n_rows && i < 8; i++)
 			diag("%s lane %s: wanted %s, got %s", t.row[i][0],
@@ -73,40 +98,41 @@ static uint32_t dot4(uint32_t a, uint32_t b)
 
 static void scalar(void)
 {
-	if (ok(run("SOP1:4"), "s_brev_b32 executes")) {
+	if (ok(run("SOP1", "s_brev_b32"), "s_brev_b32 executes")) {
 		want.s[0] = reverse(was.s[16]);
 		is_wanted("SOP1 s_brev_b32");
 	}
-	if (ok(run("SOP2:0"), "s_add_u32 executes")) {
+	if (ok(run("SOP2", "s_add_u32|s_add_co_u32"), "s_add_u32 executes")) {
 		want.s[0] = was.s[16] + was.s[20];
 		want.scc = want.s[0] < was.s[16];
 		is_wanted("SOP2 s_add_u32");
 	}
-	if (ok(run("SOP2:45"), "s_mul_hi_u32 executes")) {
+	if (ok(run("SOP2", "s_mul_hi_u32"), "s_mul_hi_u32 executes")) {
 		want.s[0] = (uint32_t)((uint64_t)was.s[16] * was.s[20] >> 32);
 		is_wanted("SOP2 s_mul_hi_u32");
 	}
-	if (ok(run("SOPC:8"), "s_cmp_gt_u32 executes")) {
+	if (ok(run("SOPC", "s_cmp_gt_u32"), "s_cmp_gt_u32 executes")) {
 		want.scc = was.s[16] > was.s[20];
 		is_wanted("SOPC s_cmp_gt_u32");
 	}
-	if (ok(run("SOPC:11"), "s_cmp_le_u32 executes")) {
+	if (ok(run("SOPC", "s_cmp_le_u32"), "s_cmp_le_u32 executes")) {
 		want.scc = was.s[16] <= was.s[20];
 		is_wanted("SOPC s_cmp_le_u32");
 	}
-	if (ok(run("SOPK:0"), "s_movk_i32 executes")) {
+	if (ok(run("SOPK", "s_movk_i32"), "s_movk_i32 executes")) {
 		want.s[0] = 0x7123;
 		is_wanted("SOPK s_movk_i32");
 	}
-	if (ok(run("SOPK:16"), "s_mulk_i32 executes")) {
+	if (ok(run("SOPK", "s_mulk_i32"), "s_mulk_i32 executes")) {
 		want.s[0] = was.s[0] * 0x7123;
 		is_wanted("SOPK s_mulk_i32");
 	}
-	if (ok(run("SOPP:32"), "s_branch executes")) {
+	if (ok(run("SOPP", "s_branch"), "s_branch executes")) {
 		want.s[PROBE_S_MARK] = 0; /* jumped over */
 		is_wanted("SOPP s_branch");
 	}
-	if (ok(run("SMEM:2"), "s_load_b128 executes")) {
+	if (ok(run("SMEM", "s_load_b128|s_load_dwordx4"),
+	       "s_load_b128 executes")) {
 		memcpy(want.s, was.mem + SLOT_MEMORY, 16);
 		is_wanted("SMEM s_load_b128");
 	}
@@ -114,38 +140,39 @@ static void scalar(void)
 
 static void vector(void)
 {
-	if (ok(run("VOP1:5"), "v_cvt_f32_i32 executes")) {
+	if (ok(run("VOP1", "v_cvt_f32_i32"), "v_cvt_f32_i32 executes")) {
 		for (int l = 0; l < LANES; l++)
 			want.v[0][l] = f32_bits((float)(int32_t)was.v[8][l]);
 		is_wanted("VOP1 v_cvt_f32_i32");
 	}
-	if (ok(run("VOP2:3"), "v_add_f32 executes")) {
+	if (ok(run("VOP2", "v_add_f32"), "v_add_f32 executes")) {
 		for (int l = 0; l < LANES; l++)
 			want.v[0][l] = f32_bits(f32_value(was.v[8][l]) +
-					   f32_value(was.v[16][l]));
+						f32_value(was.v[16][l]));
 		is_wanted("VOP2 v_add_f32");
 	}
-	if (ok(run("VOP2:43"), "v_fmac_f32 executes")) {
+	if (ok(run("VOP2", "v_fmac_f32"), "v_fmac_f32 executes")) {
 		for (int l = 0; l < LANES; l++)
 			want.v[0][l] = f32_bits(fmaf(f32_value(was.v[8][l]),
-						f32_value(was.v[16][l]),
-						f32_value(was.v[0][l])));
+						     f32_value(was.v[16][l]),
+						     f32_value(was.v[0][l])));
 		is_wanted("VOP2 v_fmac_f32");
 	}
-	if (ok(run("VOPC:17"), "v_cmp_lt_f32 executes")) {
+	if (ok(run("VOPC", "v_cmp_lt_f32"), "v_cmp_lt_f32 executes")) {
 		want.vcc[0] = 0;
 		for (int l = 0; l < LANES; l++)
 			want.vcc[0] |= (uint32_t)(f32_value(was.v[8][l]) <
-						  f32_value(was.v[16][l])) << l;
+						  f32_value(was.v[16][l]))
+				       << l;
 		is_wanted("VOPC v_cmp_lt_f32");
 	}
-	if (ok(run("VOP3:597"), "v_add3_u32 executes")) {
+	if (ok(run("VOP3", "v_add3_u32"), "v_add3_u32 executes")) {
 		for (int l = 0; l < LANES; l++)
-			want.v[0][l] = was.v[8][l] + was.v[16][l] +
-				       was.v[24][l];
+			want.v[0][l] =
+				was.v[8][l] + was.v[16][l] + was.v[24][l];
 		is_wanted("VOP3 v_add3_u32");
 	}
-	if (ok(run("VOP3:274"), "v_max_i32_e64 executes")) {
+	if (ok(run("VOP3", "v_max_i32"), "v_max_i32_e64 executes")) {
 		for (int l = 0; l < LANES; l++) {
 			const int32_t a = (int32_t)was.v[8][l];
 			const int32_t b = (int32_t)was.v[16][l];
@@ -158,13 +185,14 @@ static void vector(void)
 
 static void wide(void)
 {
-	if (ok(run("VOP3:766"), "v_mad_u64_u32 executes")) {
+	if (ok(run("VOP3", "v_mad_u64_u32|v_mad_co_u64_u32"),
+	       "v_mad_u64_u32 executes")) {
 		want.s[0] = 0;
 		for (int l = 0; l < LANES; l++) {
-			const uint64_t c = was.v[24][l] |
-					   (uint64_t)was.v[25][l] << 32;
-			const uint64_t d = (uint64_t)was.v[8][l] *
-						   was.v[16][l] + c;
+			const uint64_t c = was.v[24][l] | (uint64_t)was.v[25][l]
+								  << 32;
+			const uint64_t d =
+				(uint64_t)was.v[8][l] * was.v[16][l] + c;
 
 			want.v[0][l] = (uint32_t)d;
 			want.v[1][l] = (uint32_t)(d >> 32);
@@ -172,7 +200,7 @@ static void wide(void)
 		}
 		is_wanted("VOP3SD v_mad_u64_u32");
 	}
-	if (ok(run("VOP3P:10"), "v_pk_add_u16 executes")) {
+	if (ok(run("VOP3P", "v_pk_add_u16"), "v_pk_add_u16 executes")) {
 		for (int l = 0; l < LANES; l++) {
 			const uint32_t a = was.v[8][l], b = was.v[16][l];
 
@@ -181,21 +209,25 @@ static void wide(void)
 		}
 		is_wanted("VOP3P v_pk_add_u16");
 	}
-	if (ok(run("VOP3P:23"), "v_dot4_u32_u8 executes")) {
+	if (ok(run("VOP3P", "v_dot4_u32_u8"), "v_dot4_u32_u8 executes")) {
 		for (int l = 0; l < LANES; l++)
-			want.v[0][l] = dot4(was.v[8][l], was.v[16][l]) +
-				       was.v[24][l];
+			want.v[0][l] =
+				dot4(was.v[8][l], was.v[16][l]) + was.v[24][l];
 		is_wanted("VOP3P v_dot4_u32_u8");
 	}
-	if (ok(run("VOPDX:4"), "v_dual_add_f32 executes")) {
+}
+
+static void dual(void)
+{
+	if (ok(run("VOPDX", "v_dual_add_f32"), "v_dual_add_f32 executes")) {
 		for (int l = 0; l < LANES; l++) {
 			want.v[0][l] = f32_bits(f32_value(was.v[8][l]) +
-					   f32_value(was.v[16][l]));
+						f32_value(was.v[16][l]));
 			want.v[1][l] = was.v[9][l];
 		}
 		is_wanted("VOPD v_dual_add_f32 :: v_dual_mov_b32");
 	}
-	if (ok(run("VOPDY:18"), "v_dual_and_b32 executes")) {
+	if (ok(run("VOPDY", "v_dual_and_b32"), "v_dual_and_b32 executes")) {
 		for (int l = 0; l < LANES; l++) {
 			want.v[0][l] = was.v[8][l];
 			want.v[1][l] = was.v[9][l] & was.v[17][l];
@@ -207,7 +239,8 @@ static void wide(void)
 /* D[2j + (lane >> 4)][lane & 15] += sum A[row][k] * B[k][column]. */
 static void wmma(void)
 {
-	if (!ok(run("VOP3P:68"), "v_wmma_i32_16x16x16_iu8 executes"))
+	if (!ok(run("VOP3P", "v_wmma_i32_16x16x16_iu8"),
+		"v_wmma_i32_16x16x16_iu8 executes"))
 		return;
 	for (int l = 0; l < LANES; l++)
 		for (int j = 0; j < 8; j++) {
@@ -224,7 +257,7 @@ static void wmma(void)
 
 static void memories(void)
 {
-	if (ok(run("DS:32"), "ds_add_rtn_u32 executes")) {
+	if (ok(run("DS", "ds_add_rtn_u32"), "ds_add_rtn_u32 executes")) {
 		for (int l = 0; l < LANES; l++) {
 			const int at = (16 * l + 256) / 4;
 
@@ -233,55 +266,75 @@ static void memories(void)
 		}
 		is_wanted("DS ds_add_rtn_u32");
 	}
-	if (ok(run("FLAT:21"), "flat_load_b64 executes")) {
+	if (ok(run("FLAT", "flat_load_b64|flat_load_dwordx2"),
+	       "flat_load_b64 executes")) {
 		for (int l = 0; l < LANES; l++) {
 			want.v[0][l] = was.mem[SLOT_MEMORY + 16 * l];
 			want.v[1][l] = was.mem[SLOT_MEMORY + 16 * l + 1];
 		}
 		is_wanted("FLAT flat_load_b64");
 	}
-	if (ok(run("GLOBAL:53"), "global_atomic_add_u32 executes")) {
+	if (ok(run("GLOBAL", "global_atomic_add_u32|global_atomic_add"),
+	       "global_atomic_add_u32 executes")) {
 		for (int l = 0; l < LANES; l++) {
 			want.v[0][l] = was.mem[SLOT_MEMORY + 16 * l];
 			want.mem[SLOT_MEMORY + 16 * l] += was.v[8][l];
 		}
 		is_wanted("GLOBAL global_atomic_add_u32 glc");
 	}
-	if (ok(run("SCRATCH:27"), "scratch_store_b64 executes")) {
+	if (ok(run("SCRATCH", "scratch_store_b64|scratch_store_dwordx2"),
+	       "scratch_store_b64 executes")) {
 		memcpy(want.scratch[0], was.v[8], sizeof(was.v[8]));
 		memcpy(want.scratch[1], was.v[9], sizeof(was.v[9]));
 		is_wanted("SCRATCH scratch_store_b64");
 	}
-	if (ok(run("MUBUF:29"), "buffer_store_b128 executes")) {
+	if (ok(run("MUBUF", "buffer_store_b128|buffer_store_dwordx4"),
+	       "buffer_store_b128 executes")) {
 		for (int l = 0; l < LANES; l++)
 			for (int i = 0; i < 4; i++)
-				want.mem[SLOT_MEMORY + 16 * l + i] = was.v[i][l];
+				want.mem[SLOT_MEMORY + 16 * l + i] =
+					was.v[i][l];
 		is_wanted("MUBUF buffer_store_b128");
 	}
-	if (ok(run("MTBUF:3"), "tbuffer_load_format_xyzw executes")) {
+	if (ok(run("MTBUF", "tbuffer_load_format_xyzw"),
+	       "tbuffer_load_format_xyzw executes")) {
 		for (int l = 0; l < LANES; l++)
 			for (int i = 0; i < 4; i++)
-				want.v[i][l] = was.mem[SLOT_MEMORY + 16 * l + i];
+				want.v[i][l] =
+					was.mem[SLOT_MEMORY + 16 * l + i];
 		is_wanted("MTBUF tbuffer_load_format_xyzw, 4 x uint");
 	}
 }
 
-int main(void)
+static void test_chip(enum isa_gen gen, const char *device)
 {
 	struct err e = { 0 };
 
-	ok(probe_slots_init(&slots, NULL, &e), "the slots are listed");
-	session = probe_session_open("soft", 7, 5000000000ull, &e);
+	diag("%s", device);
+	ok(probe_slots_init(&slots, gen, NULL, &e), "the slots are listed");
+	session = probe_session_open(device, 7, 5000000000ull, &e);
 	if (!ok(session, "the control kernel runs"))
 		diag("%s", e.msg);
 	if (session) {
 		scalar();
 		vector();
 		wide();
-		wmma();
 		memories();
 	}
+	if (session && gen >= ISA_GFX11)
+		dual();
+	/* gfx12 deals matrices otherwise: tests/exec/gfx12/matrix.c. */
+	if (session && (gen == ISA_GFX11 || gen == ISA_GFX11_5))
+		wmma();
 	probe_session_close(session);
 	probe_slots_fini(&slots);
+}
+
+int main(void)
+{
+	test_chip(ISA_GFX11, "soft");
+	test_chip(ISA_GFX10_3, "soft:gfx1030");
+	test_chip(ISA_GFX11_5, "soft:gfx1151");
+	test_chip(ISA_GFX12, "soft:gfx1201");
 	return plan_done();
 }
