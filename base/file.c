@@ -33,14 +33,20 @@ static const char *shown_path(const char *path)
 	return strcmp(path, "-") ? path : "stdin";
 }
 
-/* The descriptor to read from; -1 on an error. */
+/*
+ * The descriptor to read from; -1 on an error.  A named pipe nobody writes into
+ * would keep open(2) waiting, which goes on behind a signal: read_some() waits.
+ */
 static int open_input(const char *path, struct err *e)
 {
-	int fd = strcmp(path, "-") ? open(path, O_RDONLY | O_CLOEXEC) :
-				     STDIN_FILENO;
+	int fd = strcmp(path, "-") ?
+			 open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC) :
+			 STDIN_FILENO;
 
 	if (fd < 0)
 		err_sys(e, io_code(errno), errno, "%s: cannot open", path);
+	else if (fd != STDIN_FILENO)
+		fcntl(fd, F_SETFL, 0);
 	return fd;
 }
 
@@ -249,15 +255,33 @@ void file_sync_folder(const char *path)
 	free(folder);
 }
 
+/* A named pipe is waited for until somebody reads it, or a signal comes. */
+static int open_special(const char *path, struct err *e)
+{
+	struct stat st;
+	const bool pipe = stat(path, &st) == 0 && S_ISFIFO(st.st_mode);
+	int fd;
+
+	while ((fd = open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC)) < 0 &&
+	       pipe && errno == ENXIO)
+		if (poll(NULL, 0, 50) < 0)
+			return err_set(e, ERR_STOPPED, "nobody reads %s", path),
+			       -1;
+	if (fd < 0)
+		err_sys(e, io_code(errno), errno, "%s: cannot open", path);
+	else
+		fcntl(fd, F_SETFL, 0);
+	return fd;
+}
+
 /* Devices and pipes (-o /dev/null) have no old contents to protect. */
 static bool write_special(const char *path, const void *data, size_t len_bytes,
 			  struct err *e)
 {
-	int fd = open(path, O_WRONLY | O_CLOEXEC);
+	int fd = open_special(path, e);
 
 	if (fd < 0)
-		return err_sys(e, io_code(errno), errno, "%s: cannot open",
-			       path);
+		return false;
 	bool done = write_all(fd, path, data, len_bytes, e);
 	close(fd);
 	return done;

@@ -344,6 +344,81 @@ static void remove_folder(void)
 		diag("%s: %s", folder, strerror(errno));
 }
 
+/* ---- named pipes ---- */
+
+static void on_signal(int sig)
+{
+	(void)sig;
+}
+
+static bool read_pipe(struct err *e)
+{
+	struct buf b = { 0 };
+	const bool got = file_read(in_folder("pipe"), 0, &b, e) && b.data &&
+			 strcmp(b.data, "words") == 0;
+
+	buf_fini(&b);
+	return got;
+}
+
+static bool write_pipe(struct err *e)
+{
+	return file_write_atomic(in_folder("pipe"), "words", 5, e);
+}
+
+/*
+ * In a child whose signals are caught as the tools catch them: 0 it did its
+ * work, 1 it was stopped, 2 it has trouble.
+ */
+static pid_t start_on_pipe(bool (*work)(struct err *e))
+{
+	const struct sigaction sa = { .sa_handler = on_signal,
+				      .sa_flags = SA_RESTART };
+	struct err e = { 0 };
+
+	fflush(NULL);
+	pid_t pid = fork();
+	if (pid)
+		return pid;
+	sigaction(SIGTERM, &sa, NULL);
+	_exit(work(&e) ? 0 : e.code == ERR_STOPPED ? 1 : 2);
+}
+
+/* Signals do not wait for the other end; -1: it does not end. */
+static int stop_on_pipe(bool (*work)(struct err *e))
+{
+	pid_t pid = start_on_pipe(work);
+	int status = 0;
+
+	nanosleep(&(struct timespec){ .tv_nsec = 200000000 }, NULL);
+	for (int i = 0; i < 1000; i++) {
+		kill(pid, SIGTERM);
+		if (waitpid(pid, &status, WNOHANG) == pid)
+			return WIFEXITED(status) ? WEXITSTATUS(status) : 128;
+		nanosleep(&(struct timespec){ .tv_nsec = 10000000 }, NULL);
+	}
+	kill(pid, SIGKILL);
+	waitpid(pid, &status, 0);
+	return -1;
+}
+
+static void test_pipes(void)
+{
+	int status = -1;
+
+	ok(mkfifo(in_folder("pipe"), 0600) == 0, "a named pipe");
+	is_i64(stop_on_pipe(read_pipe), 1,
+	       "that nobody writes into is left at a signal");
+	is_i64(stop_on_pipe(write_pipe), 1, "so is one that nobody reads");
+	pid_t reader = start_on_pipe(read_pipe);
+	pid_t writer = start_on_pipe(write_pipe);
+	ok(waitpid(writer, &status, 0) == writer && status == 0,
+	   "a reader that comes is written to");
+	ok(waitpid(reader, &status, 0) == reader && status == 0,
+	   "and reads what was written");
+	unlink(in_folder("pipe"));
+}
+
 int main(void)
 {
 	signal(SIGXFSZ, SIG_IGN);
@@ -358,6 +433,7 @@ int main(void)
 	test_write_fails();
 	test_full_disk();
 	test_no_permission();
+	test_pipes();
 	test_stdout();
 	test_clocks();
 	remove_folder();

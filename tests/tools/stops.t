@@ -61,6 +61,12 @@ stops 'a measurement' '' "$b/t0-qwen3" bench -q -m "$tmp/tiny" \
 stops 'a text' '' "$b/t0-qwen3" generate -q -m "$tmp/tiny" --ids 1,2 -g \
 	-n 40000 --context 40000
 
+mkfifo "$tmp/pipe"
+stops 'an import from a pipe that nobody writes into' 'while reading' \
+	"$b/t0-results" import -q "$tmp/pipe"
+stops 'a text from one' 'while reading' "$b/t0-qwen3" eval -q -m "$tmp/tiny" \
+	-f "$tmp/pipe"
+
 # A card that hangs is waited for for minutes, but not after a signal.
 hangs() { # NAME COMMAND...
 	what=$1
