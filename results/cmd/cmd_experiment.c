@@ -197,9 +197,9 @@ static bool is_right(struct experimenting *x, const struct trial *t,
 	while (t->k.side.set && t->k.side.set[n])
 		n++;
 	struct process p = { "sh", words, t->k.side.dir, t->k.side.set, n,
-			     log.data };
+			     log.data, x->c.s->cmd.stop };
 	bool ok = process_run(&p, &why);
-	if (!ok)
+	if (!ok && !*p.stop)
 		set_verdict(x, o, "discard", "wrong: --check: %.400s", why.msg);
 	unlink(log.data);
 	buf_fini(&log);
@@ -329,6 +329,8 @@ static bool try_change(struct experimenting *x, const struct change *c,
 
 	if (ready && is_right(x, &t, o))
 		ok = measure_trial(x, &t, o, e);
+	else if (ready && !o->verdict)
+		ok = err_set(e, ERR_STOPPED, "in --check");
 	wordfree(&t.words);
 	vec_fini(&t.argv);
 	candidate_fini(&t.k);

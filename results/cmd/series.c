@@ -138,7 +138,7 @@ static bool run_process(const struct series *x, const struct series_side *side,
 	for (const char *const *s = side->set; s && *s; s++)
 		vec_push(&words, *s);
 	struct process p = { side->program, argv, side->dir, words.v, words.n,
-			     log };
+			     log, x->s->cmd.stop };
 	bool ok = process_run(&p, e);
 	vec_fini(&words);
 	for (size_t i = 0; i < ARRAY_SIZE(set); i++)

@@ -33,7 +33,7 @@ static bool run_git(const char *dir, struct buf *out,
 	if (fd < 0)
 		return err_sys(e, ERR_IO, errno, "%s: cannot make", log);
 	close(fd);
-	struct process p = { "git", words, dir, quiet, 1, log };
+	struct process p = { "git", words, dir, quiet, 1, log, NULL };
 	bool ok = process_run(&p, e) && (!out || file_read(log, 0, out, e));
 	unlink(log);
 	while (out && out->len && out->data[out->len - 1] == '\n')
@@ -267,7 +267,7 @@ static bool run_build(const struct trees *t, struct tree *tree)
 
 	buf_printf(&log, "%s.log", tree->path.data);
 	struct process p = { "sh", words, tree->path.data, set,
-			     ARRAY_SIZE(set), log.data };
+			     ARRAY_SIZE(set), log.data, t->s->cmd.stop };
 	bool ok = process_run(&p, &why);
 	if (!ok)
 		refuse_tree(tree, "does not build", &why);

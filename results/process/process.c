@@ -6,10 +6,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/pidfd.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -96,6 +98,18 @@ static void tail_of(const char *log, char out[256])
 	buf_fini(&text);
 }
 
+/* Until it has ended, or *stop. */
+static void await_end(pid_t child, const volatile int *stop)
+{
+	struct pollfd p = { .fd = pidfd_open(child, 0), .events = POLLIN };
+
+	/* A signal ends poll(2), unless it comes just before. */
+	while (p.fd >= 0 && !*stop && poll(&p, 1, 1000) <= 0)
+		;
+	if (p.fd >= 0)
+		close(p.fd);
+}
+
 bool process_run(const struct process *p, struct err *e)
 {
 	char said[256];
@@ -104,6 +118,10 @@ bool process_run(const struct process *p, struct err *e)
 
 	if (!start_child(p, &child, e))
 		return false;
+	if (p->stop)
+		await_end(child, p->stop);
+	if (p->stop && *p->stop && *p->stop != SIGINT)
+		kill(child, SIGTERM);
 	while (waitpid(child, &status, 0) < 0 && errno == EINTR)
 		;
 	if (WIFEXITED(status) && !WEXITSTATUS(status))

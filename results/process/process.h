@@ -15,6 +15,11 @@ struct process {
 	const char *const *set;	 /* [n_set] "NAME=VALUE" over our environment */
 	size_t n_set;
 	const char *log; /* the file for what it says */
+	/*
+	 * NULL, or of cmd_catch_signals(): the signal ends the program, too.
+	 * SIGINT is not passed on: a terminal gives it to both.
+	 */
+	const volatile int *stop;
 };
 
 /*

@@ -106,6 +106,23 @@ is "$(verdict CHECK=)" keep 'makes it known to be right'
 exits 0 'a check that fails' $e --csv --check 'echo no; false' "$tmp/one" -- fake
 has "$tmp/out" 'it said: no' 'is quoted'
 
+cat >"$tmp/check" <<CHECK
+#!/bin/sh
+[ ! -e "$tmp/checked" ] || exit 0
+echo \$\$ >"$tmp/checked"
+exec sleep 100
+CHECK
+chmod +x "$tmp/check"
+echo 'env BOOST=30' >"$tmp/one"
+$e --check "$tmp/check" "$tmp/one" -- fake >"$tmp/out" 2>"$tmp/err" &
+pid=$!
+until [ -s "$tmp/checked" ] || ! kill -0 $pid 2>/dev/null; do sleep 0.02; done
+kill -TERM $pid
+wait $pid
+is $? 143 'SIGTERM does not wait for a check'
+exits 0 'which is no verdict' $e --csv --check "$tmp/check" "$tmp/one" -- fake
+is "$(verdict BOOST=30)" keep 'so that it is tried again'
+
 # ---- killed, and out of time ----
 printf 'env BOOST=%s\n' 1 2 3 4 >"$tmp/one"
 for i in 5 40; do

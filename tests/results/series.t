@@ -67,6 +67,20 @@ echo 3 >"$tmp/stop"
 exits 130 'bench: interrupted' "$r" bench -p 8 -- "$f"
 has "$tmp/err" 'goes on' 'bench: says that it can go on'
 rm "$tmp/stop"
+cat >"$tmp/a/lasts" <<LASTS
+#!/bin/sh
+echo \$\$ >"$tmp/lasting"
+exec sleep 100
+LASTS
+chmod +x "$tmp/a/lasts"
+"$r" bench -q -p 2 -- "$tmp/a/lasts" 2>"$tmp/err" &
+pid=$!
+until [ -s "$tmp/lasting" ] || ! kill -0 $pid 2>/dev/null; do sleep 0.02; done
+kill -TERM $pid
+wait $pid
+is $? 143 'bench: SIGTERM does not wait for what it runs'
+has "$tmp/err" 'stopped by SIGTERM: the same command goes on' 'bench: says so'
+ok 'bench: which has ended, too' sh -c '! kill -0 "$(cat "$1")" 2>/dev/null' - "$tmp/lasting"
 echo 5 >"$tmp/kill"
 "$r" bench -p 8 -- "$f" 2>"$tmp/err"
 is $? 137 'bench: killed'
