@@ -6,8 +6,8 @@
  * dynamically, so that nobody waits for a thread whose memory is slower at the
  * moment; the thread that completes the rows of a key-value head attends with
  * it, where that has one run of positions.  Where there are more, runs are
- * dealt out, too, behind a barrier of their own: the fifth of a layer.  But of a
- * tree the branches have the same positions: a token attends to what the pass
+ * dealt out, too, behind a barrier of their own: the fifth of a layer.  But of
+ * a tree the branches have the same positions: a token attends to what the pass
  * writes before the next one is stored, so what it sees are its ancestors.  A
  * run's sums do not depend on who makes them, and are put together in order.
  */
@@ -172,15 +172,26 @@ static void attend_deep(struct worker *w, uint32_t layer)
 
 /* ---- products ---- */
 
+/* Does it take its input as bf16, of two bytes? */
+static bool takes_pairs(const struct cpu *s, enum qwen_weights w)
+{
+	return w == QWEN_W_BF16 && s->pairs;
+}
+
 void cpu_input(struct worker *w, const float *x, uint32_t n,
 	       const struct rows *r, int n_rows)
 {
 	const struct qwen_model *m = w->s->m;
 	uint32_t cols = r[0].w->cols;
 	unsigned all = 0;
+	bool pairs = false;
 
-	for (int i = 0; i < n_rows; i++)
+	for (int i = 0; i < n_rows; i++) {
 		all |= 1u << cpu_activations(m, r[i].w->type, false);
+		pairs = pairs || takes_pairs(w->s, r[i].w->type);
+	}
+	if (pairs)
+		m->kernels->narrow(QWEN_W_BF16, x, (size_t)n * cols, w->xp);
 	for (uint32_t i = 0; i < n && all >> QWEN_AS_INT8; i++)
 		m->kernels->quantize(x + (size_t)i * cols, cols, &w->xq[i]);
 	if (m->activations != QWEN_AS_BF16 && m->activations != QWEN_AS_F16)
@@ -220,8 +231,15 @@ void cpu_product(struct worker *w, const float *x, uint32_t first, uint32_t n,
 {
 	const struct qwen_kernels *k = w->s->m->kernels;
 	const struct qwen_matrix *m = r->w;
-	enum qwen_activations as = cpu_activations(w->s->m, m->type, false);
+	enum qwen_activations as;
 
+	if (takes_pairs(w->s, m->type)) {
+		k->product_pairs(m, (uint32_t)r->r0, (uint32_t)r->r1,
+				 w->xp + (size_t)first * m->cols, m->cols, n,
+				 r->y, m->rows, r->add);
+		return;
+	}
+	as = cpu_activations(w->s->m, m->type, false);
 	x = (as == QWEN_AS_F32 ? x : w->xr) + (size_t)first * m->cols;
 	if (as == QWEN_AS_INT8)
 		k->product_int(m, (uint32_t)r->r0, (uint32_t)r->r1,

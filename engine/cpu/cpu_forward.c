@@ -44,6 +44,12 @@ static bool has_bytes(void)
 	       cpu_gemm_may(CPU_LEVEL_BYTES);
 }
 
+/* Are there products of few tokens with weights and inputs of bf16? */
+static bool has_pairs(const struct qwen_model *m)
+{
+	return m->kernels->product_pairs && cpu_gemm_may(CPU_LEVEL_BF16);
+}
+
 enum qwen_activations cpu_activations(const struct qwen_model *m,
 				      enum qwen_weights w, bool wide)
 {
@@ -52,8 +58,8 @@ enum qwen_activations cpu_activations(const struct qwen_model *m,
 		if (qwen_is_integer(w))
 			return !wide || has_bytes() ? QWEN_AS_INT8 :
 						      QWEN_AS_F32;
-		return w == QWEN_W_BF16 && wide &&
-				       cpu_gemm_may(CPU_LEVEL_BF16) ?
+		return w == QWEN_W_BF16 && (wide ? cpu_gemm_may(CPU_LEVEL_BF16) :
+						   has_pairs(m)) ?
 			       QWEN_AS_BF16 :
 			       QWEN_AS_F32;
 	case QWEN_AS_INT8:
@@ -105,6 +111,8 @@ static void worker_init(struct cpu *s, struct worker *w, unsigned thread)
 	w->part = arena_alloc(&s->mem, queries * sizeof(*w->part));
 	w->wide = alloc_floats(s, QWEN_RUN, c->head_dim);
 	w->h = alloc_floats(s, NARROW, c->hidden);
+	w->xp = (uint16_t *)alloc_floats(s, NARROW * s->each,
+					 (widest_of(c) + 1) / 2);
 	w->xr = alloc_floats(s, NARROW * s->each, widest_of(c));
 	w->row = alloc_floats(s, 1, widest_of(c));
 	w->best = arena_alloc(&s->mem, s->shape.max_tokens * sizeof(*w->best));
@@ -173,6 +181,8 @@ static void *cpu_state_new(const struct qwen_model *m,
 
 	s->m = m;
 	s->shape = *shape;
+	s->pairs = has_pairs(m) && cpu_activations(m, QWEN_W_BF16, false) ==
+					   QWEN_AS_BF16;
 	s->together = TOGETHER_ROWS * c->kv_heads / c->heads;
 	s->together = s->together > TOGETHER ? TOGETHER :
 		      s->together < 16	     ? 16 :

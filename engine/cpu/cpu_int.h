@@ -26,6 +26,7 @@ struct cpu {
 	float *cosine, *sine; /* [positions][head_dim / 2] */
 	uint32_t angles;      /* positions that have theirs */
 	uint32_t together;    /* tokens */
+	bool pairs; /* of few tokens, inputs of weights of bf16 are bf16, too */
 	struct arena mem;
 	struct worker *worker; /* [threads] */
 	/* Of one pass; [max_tokens] rows each. */
@@ -88,6 +89,7 @@ struct worker {
 	unsigned n_choices;
 	float *h; /* [NARROW][hidden] */
 	struct qwen_quants *xq; /* [NARROW][each] */
+	uint16_t *xp; /* [NARROW][each][widest]: as bf16 */
 	float *xr; /* [NARROW][each][widest]: rounded otherwise */
 	float *row; /* [widest]: of integer weights, as f32 */
 	struct best {

@@ -145,6 +145,7 @@ static void widen(enum qwen_weights type, const void *x, size_t n, float *y)
 		y[i] = type == QWEN_W_F16 ? f16_one(h[i]) : bf16_one(h[i]);
 }
 
+/* To the nearest, of two the even one; what is no number stays none. */
 static uint16_t to_bf16(float f)
 {
 	uint32_t u;
@@ -178,6 +179,22 @@ static void narrow_f16(const float *x, size_t n, uint16_t *h)
 		h[i] = to_f16(x[i]);
 }
 
+static void narrow_bf16(const float *x, size_t n, uint16_t *h)
+{
+	size_t i = 0;
+
+	for (; i + LANES <= n; i += LANES) {
+		const vf v = load(x + i);
+		const vu u = (vu)v;
+		const vu nearest = u + 0x7fff + (u >> 16 & 1);
+		const vf kept = select_lanes(v != v, (vf)(u | 0x400000),
+					     (vf)nearest);
+		*(vhu *)(h + i) = __builtin_convertvector((vu)kept >> 16, vh);
+	}
+	for (; i < n; i++)
+		h[i] = to_bf16(x[i]);
+}
+
 static void narrow(enum qwen_weights type, const float *x, size_t n, void *y)
 {
 	uint16_t *h = y;
@@ -189,8 +206,7 @@ static void narrow(enum qwen_weights type, const float *x, size_t n, void *y)
 	else if (type == QWEN_W_F8)
 		LEVEL(qwen_narrow_f8_)(x, n, y);
 	else
-		for (size_t i = 0; i < n; i++)
-			h[i] = to_bf16(x[i]);
+		narrow_bf16(x, n, h);
 }
 
 #define STRING_(s) #s
@@ -199,6 +215,9 @@ extern const struct qwen_kernels LEVEL(qwen_kernels_);
 const struct qwen_kernels LEVEL(qwen_kernels_) = {
 	.name = STRING(SIMD_LEVEL),
 	.product = LEVEL(qwen_product_),
+#if LANES == 16
+	.product_pairs = LEVEL(qwen_product_pairs_),
+#endif
 	.product_int = LEVEL(qwen_product_int_),
 	.unpack = LEVEL(qwen_unpack_),
 	.quantize = LEVEL(qwen_quantize_),

@@ -403,6 +403,10 @@ void LEVEL(qwen_product_int_)(const struct qwen_matrix *w, uint32_t r0,
 			      uint32_t r1, const struct qwen_quants *x,
 			      uint32_t n, float *y, size_t ldy, bool add);
 #if LANES == 16
+/* kernels_pairs_simd.c */
+void LEVEL(qwen_product_pairs_)(const struct qwen_matrix *w, uint32_t r0,
+				uint32_t r1, const uint16_t *x, size_t ldx,
+				uint32_t n, float *y, size_t ldy, bool add);
 /* What v4 uses, too, without its dot products of bytes. */
 void qwen_scores_v3(const struct qwen_matrix *keys, const float *q,
 		    uint32_t heads, float *s, size_t lds);

@@ -23,7 +23,7 @@
  * of threads: the same machine gives the same bits with one thread or many.
  *
  * Weights are matrices W [rows][cols], a row per output, as the files hold
- * them.  Activations are f32.
+ * them.  Activations are f32, or what a product says.
  */
 
 /* How a matrix is stored. */
@@ -114,6 +114,14 @@ struct qwen_kernels {
 	void (*product)(const struct qwen_matrix *w, uint32_t r0, uint32_t r1,
 			const float *x, size_t ldx, uint32_t n, float *y,
 			size_t ldy, bool add);
+	/*
+	 * The same for BF16 and inputs of bf16, by AVX-512 BF16, which takes
+	 * what is smaller than a normal number for 0; NULL at other levels.
+	 * The caller knows whether this CPU has it.
+	 */
+	void (*product_pairs)(const struct qwen_matrix *w, uint32_t r0,
+			      uint32_t r1, const uint16_t *x, size_t ldx,
+			      uint32_t n, float *y, size_t ldy, bool add);
 	/* The same for INT8, INT4 and blocks; x[t] is token t. */
 	void (*product_int)(const struct qwen_matrix *w, uint32_t r0,
 			    uint32_t r1, const struct qwen_quants *x,

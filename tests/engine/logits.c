@@ -233,6 +233,7 @@ static void test_stored(enum qwen_weights w, bool tied, const char *name)
 	ref_open(&r, dir);
 	double *want = ref_logits(&r, ids, N);
 	struct qwen_model m = open_model(dir, false, 0);
+	m.activations = QWEN_AS_F32;
 	snprintf(what, sizeof(what), "a model of %s", name);
 	close_to(run(&m, QWEN_W_F32, 7, want), 1e-4, what);
 	ok(m.blocks.n == 0, "%s: nothing is copied", name);
@@ -241,6 +242,7 @@ static void test_stored(enum qwen_weights w, bool tied, const char *name)
 	struct err e = { 0 };
 	ok(qwen_model_load(&m, dir, &how, threads, &e) && m.blocks.n == 0,
 	   "%s: nor is it twice in memory where a copy is wanted", name);
+	m.activations = QWEN_AS_F32;
 	close_to(run(&m, QWEN_W_F32, 7, want), 1e-4, what);
 	qwen_model_close(&m);
 	free(want);
