@@ -10,11 +10,6 @@
 /* Tokens of a pass whose sums do not depend on how many there are. */
 enum { FEW = QWEN_FEW };
 #define NO_SLOT UINT32_MAX
-/*
- * Proposals of a text at first: twice as many when all were right, half of them
- * when none was; where that is none, one again after so many passes.
- */
-enum { GUESSES = 2, REST = 16 };
 
 struct request {
 	struct qwen_ids ids; /* the prompt, and what followed */
@@ -26,9 +21,8 @@ struct request {
 	uint32_t slot;		 /* NO_SLOT: waits */
 	enum qwen_pool pool;
 	struct qwen_matcher *matcher; /* or NULL */
-	double *vector;	  /* [hidden], where pooled: the sum so far */
-	uint32_t guesses; /* that it may have next */
-	uint32_t rested;  /* passes without any */
+	double *vector; /* [hidden], where pooled: the sum so far */
+	struct qwen_guessing guess;
 	bool gone;
 };
 
@@ -48,6 +42,7 @@ struct qwen_batch {
 	struct qwen_token *token;	 /* [chunk or FEW] */
 	float *masked;			 /* [vocab] */
 	struct qwen_batch_counts counts;
+	struct qwen_guess_costs costs;
 	qwen_heard_fn *heard;
 	void *ctx;
 };
@@ -217,7 +212,6 @@ bool qwen_batch_add(struct qwen_batch *b, const struct qwen_ask *ask,
 			       .most = ask->tokens,
 			       .user = ask->user,
 			       .who = ask->who,
-			       .guesses = GUESSES,
 			       .slot = NO_SLOT,
 			       .pool = ask->pool };
 	if (ask->grammar)
@@ -319,6 +313,7 @@ static void admit_waiting(struct qwen_batch *b)
 		b->counts.found_tokens += r->table.length;
 		b->taken[slot] = true;
 		r->slot = slot;
+		qwen_guess_begin(&r->guess, (uint32_t)r->ids.n);
 		if (b->proposer[slot] && b->proposer[slot]->begin)
 			b->proposer[slot]->begin(b->proposer[slot],
 						 r->table.length);
@@ -438,24 +433,27 @@ static void take_tokens(struct qwen_batch *b, const struct share *s)
 		    r->ids.v[r->ids.n - 1] != s->p.id[right])
 			break;
 	}
+	qwen_guess_see(&r->guess, s->p.n, right);
 	if (!s->p.n)
 		return;
 	qwen_pages_truncate(b->pages, &r->table, (uint32_t)r->ids.n - 1);
 	qwen_state_map(b->state, r->slot, r->table.block, r->table.length);
 	b->counts.proposed += s->p.n;
 	b->counts.right += right;
-	r->rested = 0;
-	if (!right)
-		r->guesses /= 2;
-	else if (right == s->p.n && r->guesses < QWEN_PROPOSED)
-		r->guesses *= 2;
 }
 
 static bool run_few(struct qwen_batch *b, const struct share *s, uint32_t n,
 		    uint32_t tokens, struct err *e)
 {
+	const uint64_t from = time_mono_ns();
+	bool proposed = false;
+
 	if (!qwen_forward(b->state, b->token, tokens, e))
 		return false;
+	for (uint32_t i = 0; i < n; i++)
+		proposed = proposed || s[i].p.n;
+	qwen_guess_pass(&b->costs, tokens, proposed,
+			(double)(time_mono_ns() - from) * 1e-9);
 	for (uint32_t i = 0; i < n; i++)
 		take_tokens(b, &s[i]);
 	return true;
@@ -466,40 +464,46 @@ static bool is_written(const struct request *r)
 	return r->slot != NO_SLOT && r->table.length >= r->n_prompt;
 }
 
-/* Proposals for each text that passes of few have room for. */
-static uint32_t share_room(const struct qwen_batch *b)
+static uint32_t count_written(const struct qwen_batch *b)
 {
 	uint32_t texts = 0;
 
 	for (size_t i = 0; i < b->all.n; i++)
 		texts += is_written(b->all.v[i]);
-	return texts && texts < FEW ? (FEW - texts) / texts : 0;
+	return texts;
 }
 
-/* Only of blocks that nobody has to give back for it. */
+/*
+ * For one of so many texts, as far as passes of few have room for each; only of
+ * blocks that nobody has to give back for it.
+ */
 static bool propose_tokens(struct qwen_batch *b, struct request *r,
-			   uint32_t room, struct qwen_proposal *p,
+			   uint32_t texts, struct qwen_proposal *p,
 			   struct err *e)
 {
+	struct qwen_proposer *by = b->proposer[r->slot];
 	const uint32_t more =
 		r->n_prompt + r->most - (uint32_t)r->ids.n; /* to be said */
-	uint32_t k = b->shape.speculate;
+	uint32_t k = texts < FEW ? (FEW - texts) / texts : 0;
+	uint64_t from;
 
-	*p = (struct qwen_proposal){ 0 };
-	if (k && !r->guesses && ++r->rested == REST)
-		r->guesses = 1;
-	k = k < r->guesses ? k : r->guesses;
-	k = k < room ? k : room;
+	k = k < b->shape.speculate ? k : b->shape.speculate;
 	k = k < more ? k : more - 1;
-	return !k || qwen_pages_left(b->pages) < 3 ||
-	       b->proposer[r->slot]->propose(b->proposer[r->slot], &r->ids, k,
-					     p, e);
+	k = qwen_guess_length(&b->costs, &r->guess, texts, k);
+	if (!k || qwen_pages_left(b->pages) < 3)
+		return true;
+	from = time_mono_ns();
+	if (!by->propose(by, &r->ids, k, p, e))
+		return false;
+	qwen_guess_asked(&b->costs, &r->guess, p->n,
+			 (double)(time_mono_ns() - from) * 1e-9);
+	return true;
 }
 
 /* Texts whose prompt is done: one more token, or those to compute again. */
 static bool write_texts(struct qwen_batch *b, uint32_t *spent, struct err *e)
 {
-	const uint32_t room = share_room(b);
+	const uint32_t texts = count_written(b);
 	struct share s[FEW];
 	struct qwen_proposal p;
 	uint32_t n = 0, tokens = 0;
@@ -510,7 +514,8 @@ static bool write_texts(struct qwen_batch *b, uint32_t *spent, struct err *e)
 			continue;
 		uint32_t left = (uint32_t)r->ids.n - r->table.length;
 		uint32_t some = left < FEW ? left : FEW;
-		if (!propose_tokens(b, r, left == 1 ? room : 0, &p, e))
+		p = (struct qwen_proposal){ 0 };
+		if (left == 1 && !propose_tokens(b, r, texts, &p, e))
 			return false;
 		if (tokens + some + p.n > FEW) {
 			if (!run_few(b, s, n, tokens, e))

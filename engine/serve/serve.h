@@ -3,7 +3,8 @@
  *
  * Keys and values live in blocks of QWEN_BLOCK positions that sequences share
  * where their texts begin alike (pages.c).  A batch (batch.c) mixes pieces of
- * prompts with texts that are being written.
+ * prompts with texts that are being written, of which guess.c says how many
+ * tokens are proposed.
  */
 #ifndef T0_ENGINE_SERVE_H
 #define T0_ENGINE_SERVE_H
@@ -77,6 +78,47 @@ void qwen_pages_truncate(struct qwen_pages *p, struct qwen_table *t,
 /* Lets go of everything and frees the arrays; the table is empty. */
 void qwen_pages_drop(struct qwen_pages *p, struct qwen_table *t);
 
+/* ----------------------------------------------------------- guess.c ---- */
+
+/*
+ * How many tokens of a text a batch proposes: as many as give the most tokens a
+ * second, by what passes and proposals were seen to cost and by how often the
+ * text's were right.  At most twice as many as before where those were all
+ * right, half of them where none was.
+ *
+ * Where none pays, the text rests.  It is looked at again with one proposal
+ * after at least 32 passes, and after so many that the look is a fiftieth of
+ * their time, with all that the proposer has to read of what was said
+ * meanwhile.  So proposals that are always wrong are some 3 % of a text's
+ * tokens, and a proposer that costs more than it brings is hardly ever asked.
+ */
+struct qwen_guess_costs { /* of a batch; zero-initialise */
+	double pass[QWEN_FEW + 1]; /* seconds, of so many tokens; 0: unknown */
+	double propose;		   /* seconds, of one token of several in a row */
+	double read; /* of a token that the proposer has not seen */
+	uint32_t since; /* passes with proposals since one without */
+};
+struct qwen_guessing { /* of a text */
+	double right;	 /* of proposals whose predecessors were */
+	uint32_t most;	 /* that may come next; 0: none was right */
+	uint32_t rested; /* passes without any */
+	uint32_t behind; /* tokens that the proposer has not seen */
+};
+/* A text of so many tokens is admitted. */
+void qwen_guess_begin(struct qwen_guessing *g, uint32_t behind);
+/* How many for one of so many texts of a pass, of which `room` have room. */
+uint32_t qwen_guess_length(const struct qwen_guess_costs *c,
+			   const struct qwen_guessing *g, uint32_t texts,
+			   uint32_t room);
+/* The proposer gave n, in so many seconds. */
+void qwen_guess_asked(struct qwen_guess_costs *c, struct qwen_guessing *g,
+		      uint32_t n, double seconds);
+/* A pass of so many tokens. */
+void qwen_guess_pass(struct qwen_guess_costs *c, uint32_t tokens, bool proposed,
+		     double seconds);
+/* Of n proposals so many were right, none where n is 0. */
+void qwen_guess_see(struct qwen_guessing *g, uint32_t n, uint32_t right);
+
 /* ----------------------------------------------------------- batch.c ---- */
 
 /*
@@ -92,8 +134,7 @@ void qwen_pages_drop(struct qwen_pages *p, struct qwen_table *t);
  *
  * With `speculate` tokens are proposed and verified (engine/speculate): they
  * stay the same, whoever proposes, as proposals are chosen and not drawn.  They
- * only fill passes of few that texts leave room in, and a text has more or
- * fewer as they are right or wrong.
+ * only fill passes of few that texts leave room in, as many as pay.
  *
  * A request is admitted where blocks for its text are left: of the user who has
  * had the fewest tokens, the earliest.  Where blocks run out, the latest
