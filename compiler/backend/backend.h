@@ -7,7 +7,7 @@
  * pseudo operations become moves, branches and blocks find their places, wait
  * counts, hazards and hints come last, since they depend on the final order.
  * mir_encode() ends it; nothing may be inserted after hazards are resolved but
- * hints, which no correctness depends on.
+ * hints, which no correctness depends on, and branches over branches.
  *
  * All passes rewrite the function in place and own nothing of it; what they
  * make is in the function's arena.  They are thread-safe on different
@@ -107,6 +107,14 @@ void mir_resolve_hazards(struct mir_func *m);
 void mir_insert_clauses(struct mir_func *m);
 /* Distances by the latencies of its vector, transcendental and scalar ALU. */
 void mir_insert_delay_alu(struct mir_func *m, const struct cost_model *costs);
+
+/* ------------------------------------------------------- long_branch.c ---- */
+
+/*
+ * Leads branches that are too long over hops, by the addresses of the last
+ * encoding, which is out of date where it returns true.
+ */
+bool mir_insert_hops(struct mir_func *m);
 
 /* -------------------------------------------------------------- emit.c ---- */
 

@@ -100,27 +100,41 @@ static bool patch_branches(struct mir_func *m, struct mir_inst *i,
 	return true;
 }
 
-bool mir_encode(struct mir_func *m, const char *chip, struct buf *code,
-		struct err *e)
+/* From `begin` on. */
+static bool encode_all(struct mir_func *m, const struct isa_target *t,
+		       size_t begin, struct buf *code, struct err *e)
 {
-	struct isa_target t = { .wave = m->wave };
 	struct buf text = { 0 };
 	bool good = true;
 
-	if (!isa_chip_parse(chip, &t.gen))
-		return err_set(e, ERR_UNSUPPORTED, "chip '%s' is not known",
-			       chip);
+	code->len = begin;
 	for (uint32_t b = 0; b < m->n_order; b++) {
 		m->order[b]->addr = (uint32_t)code->len;
 		for (struct mir_inst *i = m->order[b]->first; good && i;
 		     i = i->next)
-			good = encode_one(m, &t, i, &text, code, e);
+			good = encode_one(m, t, i, &text, code, e);
 	}
+	buf_fini(&text);
+	return good;
+}
+
+bool mir_encode(struct mir_func *m, const char *chip, struct buf *code,
+		struct err *e)
+{
+	struct isa_target t = { .wave = m->wave };
+	const size_t begin = code->len;
+	bool good;
+
+	if (!isa_chip_parse(chip, &t.gen))
+		return err_set(e, ERR_UNSUPPORTED, "chip '%s' is not known",
+			       chip);
+	do
+		good = encode_all(m, &t, begin, code, e);
+	while (good && mir_insert_hops(m));
 	for (uint32_t b = 0; b < m->n_order; b++)
 		for (struct mir_inst *i = m->order[b]->first; good && i;
 		     i = i->next)
 			good = patch_branches(m, i, code, e);
-	buf_fini(&text);
 	return good;
 }
 
