@@ -50,7 +50,7 @@ static const struct {
 	{ ISA_GFX10_3, "load_d16_b16", "load_short_d16" },
 	{ ISA_GFX10_3, "load_d16_hi_b16", "load_short_d16_hi" },
 	{ ISA_GFX10_3, "atomic_add_u32", "atomic_add" },
-	{ ISA_GFX10_3, "global_atomic_add_f32", "global_atomic_smax" },
+	{ ISA_GFX10_3, "global_atomic_add_f32", "global_atomic_add" },
 	{ ISA_GFX10_3, "offset:2048", "offset:1024" },
 	{ ISA_GFX10_3, "v_cvt_pk_rtz_f16", "v_cvt_pkrtz_f16" },
 	{ ISA_GFX10_3, "v_dot2acc_f32_f16", "v_dot2c_f32_f16" },

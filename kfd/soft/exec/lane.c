@@ -4,7 +4,7 @@
  * They are no lane functions: readlane, writelane, permlane16, permlanex16.
  * WMMA is in wmma.c.
  */
-#include "kfd/soft/exec/wmma.h"
+#include "kfd/soft/exec/valu.h"
 
 /* The lane that a scalar operand selects, as half and lane of the half. */
 static void select_lane(struct soft_wave *w, const struct soft_uop *u,
@@ -108,8 +108,6 @@ static void run_permlane_var(struct soft_wave *w, const struct soft_uop *u)
 
 soft_handler *soft_vop3_special(const struct isa_inst *in)
 {
-	struct wmma m;
-
 	switch (in->op) {
 	case ISA_v_readlane_b32:
 		return run_readlane;
@@ -122,6 +120,6 @@ soft_handler *soft_vop3_special(const struct isa_inst *in)
 	case ISA_v_permlanex16_var_b32:
 		return run_permlane_var;
 	default:
-		return soft_wmma_types(in, false, &m) ? soft_wmma_run : NULL;
+		return NULL;
 	}
 }

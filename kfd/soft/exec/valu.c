@@ -3,7 +3,6 @@
  */
 #include <stdlib.h>
 
-#include "kfd/soft/exec/gfx12/matrix.h"
 #include "kfd/soft/exec/valu_mods.h"
 
 /* MODE[7:0]: round to nearest even, keep every denormal. */
@@ -95,6 +94,21 @@ static void fetch_scalar(struct soft_wave *w, const struct soft_uop *u,
 		broadcast_value(tmp + SOFT_LANES, v >> 32);
 }
 
+/* What DPP or SDWA make of it. */
+static __attribute__((noinline)) const uint32_t *
+select_lanes(const struct soft_uop *u, struct half *h,
+	     const struct isa_operand *o, int k, const uint32_t *p)
+{
+	if (u->in.form == ISA_FORM_SDWA && !(o->role & ISA_DST)) {
+		soft_sdwa_select(&u->in, k, p, h->src[k][1]);
+		return h->src[k][1];
+	}
+	if (k)
+		return p;
+	h->x.exec &= soft_dpp(&u->in, h->x.exec, p, h->dpp);
+	return h->dpp;
+}
+
 /* Operand `o` as source number k; false after a fault. */
 static bool fetch_operand(struct soft_wave *w, const struct soft_uop *u,
 			  struct half *h, int half, const struct isa_operand *o,
@@ -115,13 +129,8 @@ static bool fetch_operand(struct soft_wave *w, const struct soft_uop *u,
 	} else {
 		fetch_scalar(w, u, o, tmp);
 	}
-	if (u->in.form == ISA_FORM_SDWA && !(o->role & ISA_DST)) {
-		soft_sdwa_select(&u->in, k, p, h->src[k][1]);
-		p = h->src[k][1];
-	} else if (!k && u->in.form != ISA_FORM_PLAIN) {
-		h->x.exec &= soft_dpp(&u->in, h->x.exec, p, h->dpp);
-		p = h->dpp;
-	}
+	if (__builtin_expect(u->in.form != ISA_FORM_PLAIN, false))
+		p = select_lanes(u, h, o, k, p);
 	h->x.mods[k] = o->mods;
 	if (!o->mods && !flushes && u->in.fmt != ISA_FMT_VOP3P)
 		*to[k] = p;
@@ -177,8 +186,9 @@ static void compute_half(struct half *h)
  */
 
 /* omod, clamp and denormals of a float. */
-static void finish_float(const struct soft_wave *w, const struct soft_uop *u,
-			 struct half *h)
+static inline __attribute__((always_inline)) void
+finish_float(const struct soft_wave *w, const struct soft_uop *u,
+	     struct half *h)
 {
 	const uint32_t mode = soft_row_mode(h->row, w->mode);
 
@@ -388,11 +398,8 @@ soft_handler *soft_valu_handler(const struct isa_inst *in, const void **op)
 		soft_handler *fn = soft_float8_handler(in, op);
 
 		fn = fn ? fn : soft_scalar_float(in, op);
+		fn = fn ? fn : soft_matrix_handler(in, op);
 		fn = fn ? fn : soft_vop1_special(in);
-		if (!fn && soft_matrix_of(in)) {
-			*op = soft_matrix_of(in);
-			return soft_matrix_run;
-		}
 		return fn ? fn : soft_vop3_special(in);
 	}
 	if (in->form == ISA_FORM_SDWA)

@@ -171,7 +171,7 @@ void soft_sdwa_put(const struct isa_inst *in, uint32_t exec,
 /*
  * Handlers of instructions that are no lane functions; u->op is their (empty)
  * row.  valu_special.c has those of VOP1 (swaps, movrel, readfirstlane), lane.c
- * those of VOP3 and VOP3P (readlane, permlane16, WMMA).  NULL: not mine.
+ * those of VOP3 and VOP3P (readlane, permlane16).  NULL: not mine.
  */
 soft_handler *soft_vop1_special(const struct isa_inst *in);
 soft_handler *soft_vop3_special(const struct isa_inst *in);
@@ -180,6 +180,11 @@ soft_handler *soft_vop3_special(const struct isa_inst *in);
 
 /* Conversions and dot products of 8-bit floats, and their row; NULL: not mine. */
 soft_handler *soft_float8_handler(const struct isa_inst *in, const void **op);
+
+/* ---------------------------------------------------- matrix.c ----- */
+
+/* Matrix products, and their row; NULL: not mine. */
+soft_handler *soft_matrix_handler(const struct isa_inst *in, const void **op);
 
 /* ------------------------------------------------------------ salu.c ----- */
 

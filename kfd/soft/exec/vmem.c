@@ -182,8 +182,9 @@ static void raise_outside(struct soft_wave *w, const struct soft_place *p,
 }
 
 /* Bytes in LDS or scratch, NULL after raising a fault. */
-static uint8_t *local_bytes(struct soft_wave *w, const struct soft_place *p,
-			    uint32_t size_bytes, bool write)
+static inline __attribute__((always_inline)) uint8_t *
+local_bytes(struct soft_wave *w, const struct soft_place *p,
+	    uint32_t size_bytes, bool write)
 {
 	uint8_t *host = NULL;
 	uint64_t n = w->scratch_lane_bytes;
@@ -200,8 +201,9 @@ static uint8_t *local_bytes(struct soft_wave *w, const struct soft_place *p,
 /* ---------------------------------------------------- loads, stores ---- */
 
 /* The same where parts of dwords lie apart; false after raising a fault. */
-static bool move_swizzled(struct soft_wave *w, const struct soft_place *p,
-			  void *value, uint32_t size_bytes, bool write)
+static __attribute__((noinline)) bool
+move_swizzled(struct soft_wave *w, const struct soft_place *p, void *value,
+	      uint32_t size_bytes, bool write)
 {
 	const uint64_t end = p->at + size_bytes, wave = (uint64_t)w->wave_size;
 	uint8_t *to = value;
@@ -243,12 +245,9 @@ static bool store_lane(struct soft_wave *w, const struct soft_place *p,
 
 	if (p->space == SOFT_SPACE_MEMORY)
 		return soft_store(w, p->at, value, size_bytes, p->lane);
-	if (p->space == SOFT_SPACE_SWIZZLED) {
-		uint32_t copy[4] = { 0 };
-
-		memcpy(copy, value, size_bytes);
-		return move_swizzled(w, p, copy, size_bytes, true);
-	}
+	if (p->space == SOFT_SPACE_SWIZZLED)
+		return move_swizzled(w, p, (void *)(uintptr_t)value, size_bytes,
+				     true);
 	host = local_bytes(w, p, size_bytes, true);
 	if (host)
 		memcpy(host, value, size_bytes);

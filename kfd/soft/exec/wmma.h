@@ -165,13 +165,15 @@ soft_wmma_fn SIMD(soft_wmma_float), SIMD(soft_wmma_int);
 
 /* ------------------------------------------------------------ wmma.c ---- */
 
-/* A handler for any that soft_wmma_types() knows. */
+/*
+ * The row of an instruction, which is the op of its handler; NULL: another one,
+ * such as those whose inner dimension is not 16.
+ */
+struct soft_wmma_row;
+const struct soft_wmma_row *soft_wmma_of(const struct isa_inst *in);
 soft_handler soft_wmma_run;
 
-/*
- * The types and layout of an instruction, and the shift of 16-bit C and D;
- * false: another one, such as those whose inner dimension is not 16.
- */
-bool soft_wmma_types(const struct isa_inst *in, bool wide, struct wmma *m);
+/* Its types and layout, and the shift of 16-bit C and D. */
+void soft_wmma_types(const struct soft_uop *u, bool wide, struct wmma *m);
 
 #endif

@@ -559,8 +559,8 @@ const struct soft_wmma_microops SIMD(soft_wmma_microops) = {
 
 /* ----------------------------------------------------------- any float ---- */
 
-static inline void load_fragment(enum wmma_type in, const uint32_t *const *word,
-				 const uint32_t neg[2], float (*f)[WMMA_N])
+ALWAYS void load_rows(enum wmma_type in, const uint32_t *const *word,
+		      const uint32_t neg[2], float (*f)[WMMA_N])
 {
 	const int bits = in <= WMMA_BF16 ? 16 : 8;
 
@@ -571,9 +571,33 @@ static inline void load_fragment(enum wmma_type in, const uint32_t *const *word,
 	}
 }
 
-static int shift_of_row(const struct wmma *m, int r)
+/* Each type has its own loop. */
+static void load_fragment(enum wmma_type in, const uint32_t *const *word,
+			  const uint32_t neg[2], float (*f)[WMMA_N])
 {
-	return m->paired ? r % 2 * 16 : m->shift;
+	switch (in) {
+	case WMMA_F16:
+		load_rows(WMMA_F16, word, neg, f);
+		return;
+	case WMMA_BF16:
+		load_rows(WMMA_BF16, word, neg, f);
+		return;
+	case WMMA_FP8:
+		load_rows(WMMA_FP8, word, neg, f);
+		return;
+	default:
+		load_rows(WMMA_BF8, word, neg, f);
+	}
+}
+
+ALWAYS void load_sums(const struct wmma *m, enum wmma_type acc, bool paired,
+		      float (*c)[WMMA_N])
+{
+	for (int r = 0; r < WMMA_N; r++) {
+		row_load(acc, m->c[r], paired ? r % 2 * 16 : m->shift, c[r]);
+		if (m->c_flip || ~m->c_keep)
+			row_mods(c[r], m->c_keep, m->c_flip);
+	}
 }
 
 void SIMD(soft_wmma_float)(struct wmma *m)
@@ -582,18 +606,19 @@ void SIMD(soft_wmma_float)(struct wmma *m)
 	_Alignas(64) float c[WMMA_N][WMMA_N]; /* a, b: [k][row or column] */
 	load_fragment(m->in, m->a, m->neg_a, a);
 	load_fragment(m->in_b, m->b, m->neg_b, b);
-	for (int r = 0; r < WMMA_N; r++) {
-		row_load(m->acc, m->c[r], shift_of_row(m, r), c[r]);
-		if (m->c_flip || ~m->c_keep)
-			row_mods(c[r], m->c_keep, m->c_flip);
-	}
+	if (m->acc == WMMA_F32)
+		load_sums(m, WMMA_F32, false, c);
+	else if (m->paired)
+		load_sums(m, m->acc, true, c);
+	else
+		load_sums(m, m->acc, false, c);
 #if defined(__FMA__)
 	add_to_array(a, b, c, true);
 #else
 	(m->in == WMMA_F16 ? multiply_f16 : multiply_any)(a, b, c);
 #endif
 	for (int r = 0; r < WMMA_N; r++)
-		row_store(m, shift_of_row(m, r), c[r], m->d[r]);
+		row_store(m, m->paired ? r % 2 * 16 : m->shift, c[r], m->d[r]);
 }
 
 /* ------------------------------------------------------------- integer ---- */

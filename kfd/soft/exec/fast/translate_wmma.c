@@ -113,7 +113,7 @@ bool soft_translate_wmma(struct soft_translator *t, const struct soft_uop *u)
 
 	if (u->fn != soft_wmma_run || !t->simd->wmma->from[0][0])
 		return false;
-	soft_wmma_types(&u->in, t->wide, &w);
+	soft_wmma_types(u, t->wide, &w);
 	if (!is_plain(&u->in, &w))
 		return false;
 	a = find_fragment(t, u, &o[1], w.in, w.layout);

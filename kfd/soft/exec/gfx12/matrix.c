@@ -27,14 +27,6 @@ static const struct soft_matrix matrices[] = {
 };
 /* clang-format on */
 
-const struct soft_matrix *soft_matrix_of(const struct isa_inst *in)
-{
-	for (size_t i = 0; i < ARRAY_SIZE(matrices); i++)
-		if (matrices[i].op == in->op)
-			return &matrices[i];
-	return NULL;
-}
-
 /* ------------------------------------------------------------ elements ---- */
 
 enum { K_MAX = 64 };
@@ -340,7 +332,7 @@ static void multiply(struct soft_wave *w, const struct soft_matrix *m,
 		add_clamped(c, sum, in->f[ISA_F_CLAMP]);
 }
 
-void soft_matrix_run(struct soft_wave *w, const struct soft_uop *u)
+static void run_matrix(struct soft_wave *w, const struct soft_uop *u)
 {
 	const struct soft_matrix *m = u->op;
 	const struct isa_operand *o = u->in.opnd; /* D, A, B, C */
@@ -363,4 +355,20 @@ void soft_matrix_run(struct soft_wave *w, const struct soft_uop *u)
 	read_sums(w, m, &u->in, c);
 	multiply(w, m, &u->in, &a, &b, c);
 	write_sums(w, m, &u->in, c);
+}
+
+soft_handler *soft_matrix_handler(const struct isa_inst *in, const void **op)
+{
+	const struct soft_wmma_row *dense = soft_wmma_of(in);
+
+	if (dense) {
+		*op = dense;
+		return soft_wmma_run;
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(matrices); i++)
+		if (matrices[i].op == in->op) {
+			*op = &matrices[i];
+			return run_matrix;
+		}
+	return NULL;
 }

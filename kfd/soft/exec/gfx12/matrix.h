@@ -45,12 +45,6 @@ struct soft_matrix {
 	uint8_t odd, upper;
 };
 
-/* The row of an instruction, or NULL: it is none of these, or wmma.c's. */
-const struct soft_matrix *soft_matrix_of(const struct isa_inst *in);
-
-/* A handler for any of them. */
-soft_handler soft_matrix_run;
-
 /* An fp8 in bits 7:0 as a half. */
 uint32_t soft_half_of_fp8(uint32_t v);
 
