@@ -9,7 +9,7 @@
 
 #include "compiler/sim/sim_int.h"
 
-enum { BANKS_MAX = 64 };
+enum { BANKS_MAX = 64, BURST_GAP = 8 };
 
 void pending_add(struct pending *p, uint64_t at, enum sim_stall stall)
 {
@@ -136,6 +136,7 @@ static uint64_t from_home(struct sim *s, uint64_t line, uint64_t t,
 		return t;
 	s->r->exchanged_bytes += bytes / n;
 	s->memory_busy += bytes / n / rate;
+	s->from_memory = true;
 	return reserve_bandwidth(&s->memory_free, t, bytes / n, rate) +
 	       (uint64_t)((double)home_latency(s, home) / n);
 }
@@ -501,6 +502,26 @@ static void count_vmem(struct sim *s, struct wave *w, uint64_t at, bool load)
 	}
 }
 
+/*
+ * Memory brings the lines of loads that follow each other at once in whatever
+ * order: the first has all of its own hardly before the last has, and then they
+ * return as L0 passes them on.
+ */
+static void return_together(struct sim *s, struct wave *w, uint64_t at,
+			    uint64_t cycles)
+{
+	struct pending *p = &w->vm;
+
+	if (s->now - w->burst_issue > BURST_GAP)
+		w->burst = 0;
+	drop_returned(p, s->now);
+	for (int k = 1; k <= w->burst && k <= p->n; k++)
+		p->at[p->n - k] = sim_max(p->at[p->n - k],
+					  at - (uint64_t)k * cycles);
+	w->burst += w->burst || s->from_memory;
+	w->burst_issue = s->now;
+}
+
 void sim_vmem(struct sim *s, struct wave *w, const struct sim_step *st)
 {
 	struct cu *cu = &s->cu[w->cu];
@@ -509,6 +530,7 @@ void sim_vmem(struct sim *s, struct wave *w, const struct sim_step *st)
 	bool load = i->load && !i->atomic;
 	double width;
 
+	s->from_memory = false;
 	find_segments(s, w, st, &g);
 	width = fmax((double)g.n * SECTOR / cost_value(s->m, COST_L0_BW),
 		     i->issue);
@@ -520,6 +542,7 @@ void sim_vmem(struct sim *s, struct wave *w, const struct sim_step *st)
 		at = load_lines(s, w, &g, begin) + more;
 		cu->vm_order = fmax((double)at, cu->vm_order + width);
 		at = (uint64_t)ceil(cu->vm_order);
+		return_together(s, w, at, cycles);
 	} else {
 		at = store_lines(s, w, &g, begin + more);
 	}

@@ -119,6 +119,9 @@ struct wave {
 	uint8_t delay_id, delay_skip; /* its second half, and when */
 	struct pending vm, vs, lgkm, exp;
 	uint64_t order_lds, order_vm, order_vs;
+	uint64_t burst_issue; /* of its last vector load */
+	int burst;	   /* loads up to that, one behind the other, since the
+			    * first one that memory has to bring */
 	uint64_t stall[SIM_STALL_COUNT];
 	/* steady_state.c */
 	uint64_t branch;   /* of the loop it is in; 0: none */
@@ -211,6 +214,7 @@ struct sim {
 	double l1_rate, l2_rate, ic_rate, dram_rate; /* B per cycle, ours */
 	uint8_t priorities;  /* all that any wave ever had, or'ed */
 	bool walked;	     /* page directories have been read */
+	bool from_memory;    /* a line of the access comes from there */
 	enum sim_level home; /* where untouched data lies */
 	int vgpr_need;	     /* of a wave, whole granules */
 	int slots;	     /* waves of a SIMD */

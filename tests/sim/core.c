@@ -311,6 +311,50 @@ static void test_streams_of_memory(void)
 }
 
 /* 64 workgroups of a wave fill a WGP; 48 WGPs. */
+/* The waits of two loads of 512 bytes each from DRAM, cycles. */
+static double two_loads(const char *between, uint64_t *first, uint64_t *second)
+{
+	char text[256];
+	struct ran x;
+
+	snprintf(text, sizeof(text), "global_load_b128 v[4:7], v0, s[0:1]\n%s"
+		 "global_load_b128 v[8:11], v0, s[0:1]\n"
+		 "s_waitcnt vmcnt(1)\ns_waitcnt vmcnt(0)\ns_endpgm\n",
+		 between);
+	const char *affine = *between ? "at 0 lane=16\nat 12 base=512 lane=16\n"
+				      : "at 0 lane=16\nat 8 base=512 lane=16\n";
+
+	run_from(&x, text, affine, 1 << 30);
+	*first = x.r.line[x.r.n_lines - 3].stall[SIM_VMCNT];
+	*second = x.r.line[x.r.n_lines - 2].stall[SIM_VMCNT];
+	const double mhz = x.r.clock_mhz;
+	ran_fini(&x);
+	return mhz;
+}
+
+/*
+ * A WGP's share of DRAM is 18 GB/s.  Traces: of loads one behind the other the
+ * first returns when nearly all has come, the next 16 cycles later where both
+ * SIMDs of a CU load 512 bytes at a time.
+ */
+static void test_bursts(void)
+{
+	uint64_t first, second;
+	double mhz = two_loads("", &first, &second);
+	const double line = 128 / (960e9 * 0.9 / 48 / (mhz * 1e6));
+	const double idle = 230 + 0.112 * mhz;
+
+	ok((double)first > idle + 6 * line && (double)first < idle + 8 * line,
+	   "the first of a burst waits for eight lines of memory: %llu cycles, "
+	   "idle %.0f, a line %.0f", (unsigned long long)first, idle, line);
+	ok(second <= 16, "the second has come with it: %llu cycles",
+	   (unsigned long long)second);
+	two_loads("s_nop 15\n", &first, &second);
+	ok((double)first < idle + 4 * line && (double)second > 2 * line,
+	   "loads that are apart do not: %llu cycles, and %llu",
+	   (unsigned long long)first, (unsigned long long)second);
+}
+
 static void test_gpu(void)
 {
 	struct sim_config c = { 0 };
@@ -505,6 +549,7 @@ int main(void)
 	test_guessed();
 	test_gpu();
 	test_streams_of_memory();
+	test_bursts();
 	test_barrier();
 	test_arbitration();
 	test_priority();
