@@ -4,6 +4,8 @@
  */
 #include "compiler/sim/sim_int.h"
 
+enum { LONG_NOP = 11 }; /* valu.then_long_nop */
+
 struct bound {
 	uint64_t t;
 	enum sim_stall why;
@@ -174,8 +176,12 @@ static void wait_special(struct bound *b, const struct sim *s,
 		at_least(b, w->last_vector + sim_cycles(s, COST_VALU_THEN_IMM),
 			 SIM_NOP);
 	switch (w->info->in.op) {
-	case ISA_s_nop: /* directly behind a store */
-		if (w->store_read)
+	case ISA_s_nop:
+		if (w->last_vector && imm >= LONG_NOP)
+			at_least(b, w->last_vector +
+				 sim_cycles(s, COST_VALU_THEN_IMM) +
+				 sim_cycles(s, COST_VALU_THEN_LONG), SIM_NOP);
+		if (w->store_read) /* directly behind a store */
 			at_least(b, w->store_read +
 				 sim_cycles(s, COST_STORE_THEN_NOP), SIM_NOP);
 		break;

@@ -67,6 +67,10 @@ static const struct {
 	  "s_load_b32 s1, s[2:3], null\ns_endpgm\n", 1, 9 },
 	{ "s_nop 5: 6", "s_nop 5\ns_mov_b32 s0, 1\ns_endpgm\n", 1, 6 },
 	{ "s_nop 20: 21", "s_nop 20\ns_mov_b32 s0, 1\ns_endpgm\n", 1, 21 },
+	{ "s_nop 10 behind a vector instruction: 3 and 11", "v_mov_b32 v1, v0\n"
+	  "s_nop 10\ns_mov_b32 s0, 1\ns_endpgm\n", 2, 14 },
+	{ "s_nop 11: 4 and 12", "v_mov_b32 v1, v0\n"
+	  "s_nop 11\ns_mov_b32 s0, 1\ns_endpgm\n", 2, 16 },
 	{ "s_nop behind a store of a dword: 8", "global_store_b32 v0, v2, "
 	  "s[0:1]\ns_nop 0\ns_endpgm\n", 1, 8 },
 	{ "s_nop behind one of four at a long address: 12",
