@@ -55,6 +55,8 @@ static bool run_commands(const struct probe_opts *o, const struct card_list *l,
 			continue;
 		if (commands[i].run(o, e) != EXIT_YES)
 			return err_wrap(e, "simulating the probes");
+		if (*o->stop)
+			return err_set(e, ERR_STOPPED, "not at its end");
 	}
 	return true;
 }

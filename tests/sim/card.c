@@ -7,6 +7,7 @@
  * them (and t0-soft run is the 20th: tests/sim/card.t).
  */
 #include <math.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -287,12 +288,28 @@ static void rehearse(uint64_t seed, bool all, int products)
 	free(d);
 }
 
+/* A signal ends it between two probes: what they said by then is no result. */
+static void test_stop(void)
+{
+	static const volatile int stop = SIGTERM;
+	struct card_data *d = xcalloc(1, sizeof(*d));
+	struct cost_model m;
+	struct err e = { 0 };
+
+	cost_init(&m, "gfx1100");
+	ok(!card_observe(&m, NULL, d, &stop, &e), "probes that are stopped");
+	is_i64(e.code, ERR_STOPPED, "say so");
+	cost_fini(&m);
+	free(d);
+}
+
 int main(int argc, char **argv)
 {
 	const char *slow = getenv("T0_SLOW");
 	int n;
 
 	card_gemms(&n);
+	test_stop();
 	if (argc > 2) { /* by hand: SEED PRODUCTS */
 		rehearse(strtoull(argv[1], NULL, 10), true, atoi(argv[2]));
 	} else if (slow && *slow) {
