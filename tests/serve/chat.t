@@ -22,6 +22,11 @@ is "$(found 1)" "$first 0" 'of the first turn all is computed'
 is "$(found 2)" "$((first + 6 + turn)) $((first + 5))" 'of the second only what is new'
 is "$(found 3)" "$((first + 6 + turn + 6 + last)) $((first + 6 + turn + 5))" 'and of the third'
 
+exits 2 'a line without end' "$q" chat -q -m "$m" </dev/zero
+has "$tmp/err" 'line 1: too long' 'is told'
+exits 2 'what cannot be read' "$q" chat -q -m "$m" <.
+has "$tmp/err" 'stdin: cannot read: Is a directory' 'is no end of lines'
+
 # ---- a model that has learnt to think ----
 for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
 	cat <<'END'

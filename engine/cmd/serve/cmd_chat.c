@@ -402,7 +402,9 @@ static bool chat_run(struct chat *ch, struct err *e)
 		cmd_remark(&ch->c->cmd, "/help has the commands; Ctrl-C stops "
 					"an answer, Ctrl-D ends");
 	while (!ch->quit && !*ch->c->cmd.stop &&
-	       (got = chat_lines_next(ch->lines, &text)) != CHAT_LINE_END) {
+	       (got = chat_lines_next(ch->lines, &text, e)) != CHAT_LINE_END) {
+		if (got == CHAT_LINE_FAILED)
+			return false;
 		if (got == CHAT_LINE_STOPPED || hear_line(ch, text, e))
 			continue;
 		if (!terminal ||

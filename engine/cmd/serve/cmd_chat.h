@@ -74,9 +74,15 @@ struct chat_lines;
 struct chat_lines *chat_lines_open(const struct cmd *c, const char *path);
 void chat_lines_close(struct chat_lines *l);
 bool chat_lines_terminal(const struct chat_lines *l);
-enum chat_line { CHAT_LINE, CHAT_LINE_STOPPED, CHAT_LINE_END };
+enum chat_line {
+	CHAT_LINE,
+	CHAT_LINE_STOPPED,
+	CHAT_LINE_END,
+	CHAT_LINE_FAILED, /* to be read: `e` says why */
+};
 /* *text is good until the next call. */
-enum chat_line chat_lines_next(struct chat_lines *l, const char **text);
+enum chat_line chat_lines_next(struct chat_lines *l, const char **text,
+			       struct err *e);
 
 /* --------------------------------------------------- cmd_chat_set.c ---- */
 

@@ -12,7 +12,7 @@
 
 #include "engine/cmd/serve/cmd_chat.h"
 
-enum { KEPT_LINES = 1000 };
+enum { KEPT_LINES = 1000, LINE_BYTES = 1 << 20 };
 
 struct chat_lines {
 	const struct cmd *c;
@@ -20,8 +20,8 @@ struct chat_lines {
 	History *history;
 	char *path; /* of the history's file; NULL: none */
 	struct buf text;
-	char *line; /* of getline() */
-	size_t cap;
+	struct file_lines in; /* without a terminal */
+	struct buf line;      /* of it, with its break */
 	bool more; /* the line before goes on */
 	bool warned;
 };
@@ -85,6 +85,8 @@ struct chat_lines *chat_lines_open(const struct cmd *c, const char *path)
 	l->c = c;
 	if (isatty(STDIN_FILENO) && isatty(STDOUT_FILENO))
 		open_terminal(l, path);
+	else
+		file_lines_open(&l->in, "-", LINE_BYTES, NULL);
 	return l;
 }
 
@@ -95,9 +97,11 @@ void chat_lines_close(struct chat_lines *l)
 	if (l->el) {
 		history_end(l->history);
 		el_end(l->el);
+	} else {
+		file_lines_close(&l->in);
 	}
 	free(l->path);
-	free(l->line);
+	buf_fini(&l->line);
 	buf_fini(&l->text);
 	free(l);
 }
@@ -129,36 +133,51 @@ static void keep_line(struct chat_lines *l, const char *line)
 	umask(before);
 }
 
-/* A line with its break, or NULL. */
-static const char *read_line(struct chat_lines *l, bool *stopped)
+/* A line with its break, or NULL: of a terminal, or of a file. */
+static const char *type_line(struct chat_lines *l, bool *stopped)
 {
-	const char *line;
 	int n = 0;
 
 	errno = 0;
-	if (l->el) {
-		el_resize(l->el);
-		line = el_gets(l->el, &n);
-		if (line)
-			keep_line(l, line);
-	} else {
-		line = getline(&l->line, &l->cap, stdin) < 0 ? NULL : l->line;
-	}
+	el_resize(l->el);
+	const char *line = el_gets(l->el, &n);
+	if (line)
+		keep_line(l, line);
 	*stopped = !line && errno == EINTR;
-	if (*stopped && !l->el)
-		clearerr(stdin);
 	return line;
 }
 
-enum chat_line chat_lines_next(struct chat_lines *l, const char **text)
+static const char *read_line(struct chat_lines *l, bool *stopped, struct err *e)
+{
+	char *line;
+	size_t n;
+
+	if (!file_lines_next(&l->in, &line, &n, e)) {
+		*stopped = e->code == ERR_STOPPED;
+		if (*stopped)
+			*e = (struct err){ 0 };
+		return NULL;
+	}
+	if (!line)
+		return NULL;
+	buf_reset(&l->line);
+	buf_add(&l->line, line, n);
+	if (!l->in.cut)
+		buf_addc(&l->line, '\n');
+	return l->line.data;
+}
+
+enum chat_line chat_lines_next(struct chat_lines *l, const char **text,
+			       struct err *e)
 {
 	const char *line;
-	bool stopped;
+	bool stopped = false;
 
 	buf_reset(&l->text);
 	buf_adds(&l->text, "");
 	l->more = false;
-	while ((line = read_line(l, &stopped))) {
+	while ((line = l->el ? type_line(l, &stopped) :
+			       read_line(l, &stopped, e))) {
 		size_t n = strcspn(line, "\r\n");
 		l->more = n && line[n] && line[n - 1] == '\\';
 		buf_add(&l->text, line, n - l->more);
@@ -167,6 +186,8 @@ enum chat_line chat_lines_next(struct chat_lines *l, const char **text)
 		buf_addc(&l->text, '\n');
 	}
 	*text = l->text.data;
+	if (e->code != ERR_NONE)
+		return CHAT_LINE_FAILED;
 	if (line || (l->text.len && !stopped))
 		return CHAT_LINE;
 	if (l->el)
