@@ -155,6 +155,15 @@ cp -r "$tmp/lora16" "$tmp/kept16"
 train 0 'go on behind the end' lora16 --model "$tmp/whole" --lora 2 \
 	--precision bf16 --rate .01 --steps 60 --resume
 same 'and change nothing' lora16 kept16
+sum=$(cksum "$tmp/whole/model.safetensors")
+for how in '--steps 1' '--lora 2' '--medusa 1' '--eagle 1'; do
+	train 2 "a model into itself: $how" whole/../whole --model "$tmp/whole" $how
+	has "$tmp/err" 'are the same folder' 'is told'
+done
+is "$(cksum "$tmp/whole/model.safetensors")" "$sum" 'and is as it was'
+: >"$tmp/file"
+train 2 'heads into a file' file --model "$tmp/whole" --medusa 1 --steps 9999999
+has "$tmp/err" 'Not a directory' 'are refused before they learn'
 exits 0 'a model by a database' "$q" train -q --data "$tmp/text" --length 8 \
 	--rows 1 --layers 1 --hidden 8 --heads 1 --kv-heads 1 --vocab 265 \
 	--steps 2 --db "$tmp/t0.db" "$tmp/rows"

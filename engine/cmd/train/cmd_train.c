@@ -2,9 +2,11 @@
  * engine/cmd/train/cmd_train.c - t0-qwen3 train: what is learnt, by which model
  * and how.
  */
+#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/panel/panel.h"
@@ -233,6 +235,27 @@ bool qwen_cmd_how(const struct qwen_cmd *c, struct train_how *how,
 	       train_method_parse(c->optimizer, &how->method, e);
 }
 
+bool qwen_school_folder(const struct qwen_school *s, struct err *e)
+{
+	struct stat a, b;
+
+	if (!file_make_folders(s->into, e))
+		return false;
+	if (s->c->model && stat(s->c->model, &a) == 0 &&
+	    stat(s->into, &b) == 0 && a.st_dev == b.st_dev &&
+	    a.st_ino == b.st_ino)
+		return err_set(e, ERR_USAGE,
+			       "%s and %s are the same folder; wanted another "
+			       "one to write",
+			       s->c->model, s->into);
+	char *path = qwen_school_path(s, ".");
+	bool ok = access(path, W_OK | X_OK) == 0 ||
+		  err_sys(e, ERR_PERM, errno, "%s: cannot be written into",
+			  s->into);
+	free(path);
+	return ok;
+}
+
 bool qwen_school_how(struct qwen_school *s, struct err *e)
 {
 	struct qwen_cmd *c = s->c;
@@ -435,13 +458,14 @@ static bool school_open(struct qwen_school *s, struct err *e)
 		return err_set(e, ERR_USAGE,
 			       "--data names nothing to learn "
 			       "from");
+	if (!qwen_school_how(s, e) || !qwen_school_folder(s, e))
+		return false;
 	if (!s->c->resume && has_file(s, "checkpoint"))
 		return err_set(e, ERR_USAGE,
 			       "%s: there is a run already; "
 			       "wanted --resume, or another folder",
 			       s->into);
-	if (!qwen_school_how(s, e) || !file_make_folders(s->into, e) ||
-	    !tokenizer_open(s, e) || !qwen_school_config(s, e) ||
+	if (!tokenizer_open(s, e) || !qwen_school_config(s, e) ||
 	    !train_qwen3(&s->g, &s->config, &s->how, e) || !qwen_school_corpus(s, e))
 		return false;
 	describe_run(s);

@@ -55,6 +55,11 @@ bool qwen_school_teach(struct qwen_cmd *c, const char *into,
 		       struct err *e);
 
 /*
+ * Makes the folder that is written: what cannot be is found before it learns.
+ * The model's own is refused, which would be written over.
+ */
+bool qwen_school_folder(const struct qwen_school *s, struct err *e);
+/*
  * What of it the options say: how it learns; the model's sizes and the corpus's
  * end, with a tokenizer that is there; the rows of text, which need both.
  */

@@ -154,11 +154,13 @@ static bool look_at_held(struct lesson *x, struct err *e)
 {
 	if (!x->s.held.c)
 		return true;
-	for (uint64_t row = 0; row < x->s.held.n; row++) {
+	for (uint64_t row = 0; row < x->s.held.n && !*x->s.c->stop; row++) {
 		if (!look_at(x, &x->s.held, row, 1, &x->held, e))
 			return false;
 		tape_clear(x->tape);
 	}
+	if (*x->s.c->stop) /* a part of it is another text */
+		x->held = (struct train_heads_sum){ 0 };
 	return true;
 }
 
@@ -224,6 +226,7 @@ static bool lesson_open(struct lesson *x, struct err *e)
 
 	x->kind = &kinds[s->c->eagle > 0];
 	if (!options_check(x, wanted, e) || !qwen_school_how(s, e) ||
+	    !qwen_school_folder(s, e) ||
 	    !(s->tok = qwen_tokenizer_load(s->c->model, e)) ||
 	    !qwen_school_config(s, e) || !qwen_school_corpus(s, e))
 		return false;
@@ -275,9 +278,9 @@ bool qwen_heads_teach(struct qwen_cmd *c, const char *into, struct err *e)
 	for (; ok && step < x.s.rule.steps && !*c->stop; step++)
 		ok = take_step(&x, step, e);
 	panel_close(x.s.panel);
-	const bool early = ok && step < x.s.rule.steps;
-	ok = ok && (early || look_at_held(&x, e)) && x.kind->write(&x, e) &&
+	ok = ok && look_at_held(&x, e) && x.kind->write(&x, e) &&
 	     print_heads(&x, e);
+	const bool early = ok && *c->stop;
 	if (ok && early)
 		ok = err_set(e, ERR_STOPPED,
 			     "%s has heads of %llu of %llu steps", into,
