@@ -224,6 +224,7 @@ bool qwen_cmd_prompt(const struct qwen_cmd *c, const struct qwen_session *s,
 		return err_set(e, ERR_INPUT, "%s: has no tokenizer; give the "
 			       "prompt as --ids", c->model);
 	struct qwen_encoder *x = qwen_encoder_new(s->tok);
+	qwen_encoder_stop(x, c->stop);
 	if (text_read(c, &text, e) && text_wrap(c, &text, e))
 		ok = qwen_encode(x, text.data, text.len,
 				 c->plain ? QWEN_PLAIN : 0, ids, e);

@@ -127,6 +127,7 @@ static bool texts_encode(struct texts *t, const struct qwen_cmd *c,
 	if (!qwen_search_end(s->tok, s->model.config.vocab, &end, e))
 		return err_wrap(e, "%s", c->model);
 	x = qwen_encoder_new(s->tok);
+	qwen_encoder_stop(x, c->stop);
 	t->ids = xcalloc(t->all.n + 1, sizeof(*t->ids));
 	for (size_t i = 0; ok && i < t->all.n; i++) {
 		const struct text *text = &t->all.v[i];
@@ -318,6 +319,8 @@ static bool judge_texts(const struct qwen_cmd *c, const struct qwen_session *s,
 	struct qwen_encoder *x = qwen_encoder_new(s->tok);
 	double *score = xcalloc(t->all.n + 1, sizeof(*score));
 	uint32_t longest = 0;
+
+	qwen_encoder_stop(x, c->stop);
 	bool ok = qwen_judge_words(x, &how.yes, &how.no, e) &&
 		  prompts_encode(t, c, x, e) &&
 		  (longest = longest_text(t, c, &s->model.config, e)) &&

@@ -220,6 +220,7 @@ bool qwen_cmd_tokenize(struct cmd *r, struct err *e)
 	if (!z.tok)
 		return false;
 	z.encoder = qwen_encoder_new(z.tok);
+	qwen_encoder_stop(z.encoder, z.c->stop);
 	table_init(&z.table, "#start,#end,#id,token");
 	bool ok = true;
 	if (c->prompt)

@@ -291,8 +291,10 @@ bool corpus_add(struct corpus *c, const char *path,
 {
 	struct reader r = { .c = c, .t = t, .vocab = vocab,
 			    .encoder = t ? qwen_encoder_new(t) : NULL };
-	bool ok = add_path(&r, path, e);
 
+	if (r.encoder)
+		qwen_encoder_stop(r.encoder, c->stop);
+	bool ok = add_path(&r, path, e);
 	if (r.encoder)
 		qwen_encoder_free(r.encoder);
 	return ok;

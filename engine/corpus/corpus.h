@@ -29,12 +29,14 @@ struct corpus {
 	uint8_t *skipped; /* [n]: tokens that nobody learns; NULL: none */
 	uint32_t end;	  /* the token behind a document */
 	uint64_t hash;	  /* of all tokens */
+	const volatile int *stop; /* ends corpus_add(); NULL: nothing does */
 };
 
 /*
  * Adds what lies at `path`, in the tokens of `t`; without a tokenizer only
  * shards can be read.  Tokens from `vocab` on are ERR_INPUT.  `c` begins as
- * zeros, with `end`; the caller ends with corpus_fini(), also after a failure.
+ * zeros, with `end` and `stop`; the caller ends with corpus_fini(), also after a
+ * failure.
  */
 bool corpus_add(struct corpus *c, const char *path,
 		const struct qwen_tokenizer *t, uint32_t vocab, struct err *e);

@@ -42,6 +42,7 @@ struct qwen_encoder {
 	struct node *node;
 	struct chance *heap;
 	size_t n_heap, cap; /* of node; heap has room for 3 * cap */
+	const volatile int *stop; /* NULL: none */
 };
 
 struct qwen_encoder *qwen_encoder_new(const struct qwen_tokenizer *t)
@@ -198,6 +199,9 @@ static bool split_encode(struct qwen_encoder *x, const char *s, size_t len,
 	const PCRE2_SIZE *range = pcre2_get_ovector_pointer(x->match);
 
 	for (size_t at = 0; at < len; at = range[1]) {
+		if (x->stop && *x->stop)
+			return err_set(e, ERR_STOPPED, "at byte %zu of %zu of "
+				       "a text", at, len);
 		int n = pcre2_match(x->t->split, (PCRE2_SPTR)s, len, at,
 				    PCRE2_NO_UTF_CHECK | PCRE2_ANCHORED,
 				    x->match, x->context);
@@ -232,6 +236,11 @@ static bool valid_encode(struct qwen_encoder *x, const char *s, size_t len,
 	bool ok = split_encode(x, nfc.data, nfc.len, ids, e);
 	buf_fini(&nfc);
 	return ok;
+}
+
+void qwen_encoder_stop(struct qwen_encoder *x, const volatile int *stop)
+{
+	x->stop = stop;
 }
 
 /* Bytes at the start of `s` that are valid UTF-8. */

@@ -1,4 +1,5 @@
 /* Texts, conversations and shards as rows of tokens. */
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -67,6 +68,13 @@ static void test_texts(void)
 	struct err e = { 0 };
 
 	is_str(show_rows(&c, false), "one two|", "a text is one document");
+	corpus_fini(&c);
+	static const volatile int stop = SIGTERM;
+	c = (struct corpus){ .end = end, .stop = &stop };
+	ok(!corpus_add(&c, write_text("a.txt", "one two"), tok, VOCAB, &e) &&
+		   e.code == ERR_STOPPED,
+	   "a signal ends reading it");
+	e = (struct err){ 0 };
 	corpus_fini(&c);
 	c = read_one(write_text("b.jsonl",
 				"{\"text\": \"x\"}\n\n{\"text\": \"y\", "

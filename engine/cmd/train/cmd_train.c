@@ -157,6 +157,7 @@ bool qwen_school_config(struct qwen_school *s, struct err *e)
 			       "<|endoftext|> to end documents with",
 			       s->into);
 	s->data.end = s->valid.end = (uint32_t)end;
+	s->data.stop = s->valid.stop = s->c->stop;
 	if (!s->c->model) {
 		s->config.stop[s->config.n_stops++] = (uint32_t)end;
 		if (stop >= 0 && stop != end)
