@@ -10,13 +10,17 @@
  * are in units of log2: 2^score is the weight.
  *
  * Blocks of a paged cache are looked up a turn ahead, so that keys do not wait
- * for their table.
+ * for their table; those of a text's first keys come with the token.
  */
 #include <float.h>
 
 #include "compiler/kernels/kernels_int.h"
 
-enum { KEY_PART = HEAD_PIECE, MAX_RATIO = KERNEL_MAX_RATIO, MAX_BLOCKS = 4 };
+enum {
+	KEY_PART = HEAD_PIECE,
+	MAX_RATIO = KERNEL_MAX_RATIO,
+	MAX_BLOCKS = KERNEL_TABLE_BEGIN
+};
 
 struct decode {
 	struct dsl *k;
@@ -29,6 +33,7 @@ struct decode {
 	struct cached kc, vc;
 	struct val block[MAX_BLOCKS]; /* paged: where this turn's begin */
 	struct val last_block;	      /* paged: the last key's */
+	struct val begin;	      /* the first blocks; or none */
 	struct val q[MAX_RATIO];      /* scaled */
 	struct var max[MAX_RATIO], sum[MAX_RATIO], acc[MAX_RATIO];
 	/* With i8: of q, and of the weights in acc times their scales. */
@@ -270,26 +275,28 @@ static struct found gather_head(struct decode *d, const struct meeting *t,
 }
 
 /* Blocks of a turn's keys, from the one of key j on. */
-static void look_up(const struct decode *d, struct val j, struct val *id)
+static void look_up(const struct decode *d, struct val table, struct val j,
+		    struct val *id)
 {
 	struct val first = SHR(j, KERNEL_BLOCK_BITS);
 
 	for (uint32_t b = 0; b * KERNEL_BLOCK < d->teams * d->ahead; b++)
-		id[b] = LOAD(d->kc.table, ADD(first, b));
+		id[b] = LOAD(table, ADD(first, b));
 }
 
-/* Where they begin, for the next turn. */
+/* For the next turn: nobody waits for them before. */
 static void keep_blocks(const struct decode *d, const struct val *id,
 			struct var *next)
 {
 	for (uint32_t b = 0; b * KERNEL_BLOCK < d->teams * d->ahead; b++)
-		SET(next[b], cached_offset(&d->kc, id[b]));
+		SET(next[b], id[b]);
 }
 
+/* Where they begin. */
 static void take_blocks(struct decode *d, const struct var *next)
 {
 	for (uint32_t b = 0; b * KERNEL_BLOCK < d->teams * d->ahead; b++)
-		d->block[b] = GET(next[b]);
+		d->block[b] = cached_offset(&d->kc, GET(next[b]));
 }
 
 /*
@@ -308,15 +315,15 @@ static void attend_keys(struct decode *d, struct val begin, struct val end)
 	if (d->kc.table.k)
 		d->last_block = SHR(SUB(end, 1), KERNEL_BLOCK_BITS);
 	for (uint32_t b = 0; ahead && b < MAX_BLOCKS; b++)
-		next[b] = VAR(k, DSL_I64, 0);
+		next[b] = VAR(k, DSL_I32, 0);
 	if (ahead) {
-		look_up(d, begin, id);
+		look_up(d, d->begin.k ? d->begin : d->kc.table, begin, id);
 		keep_blocks(d, id, next);
 	}
 	FOR(k, j, begin, whole, (int)block) {
 		if (ahead) {
 			take_blocks(d, next);
-			look_up(d, ADD(j, block), id);
+			look_up(d, d->kc.table, ADD(j, block), id);
 		}
 		attend_block(d, j, NULL);
 		if (ahead)
@@ -373,7 +380,9 @@ static void load_queries(struct decode *d, struct val q, struct val by)
  *		 slot [tokens] (i32), heads, kv_heads, q_ld, row, head (i32),
  *		 sequence (i64), chunk (i32: keys of a split; of attn_decode not
  *		 read), scale (f32).  Paged: chunk is a multiple of
- *		 KERNEL_BLOCK.
+ *		 KERNEL_BLOCK, and behind out of attn_decode is begin [tokens]
+ *		 [KERNEL_TABLE_BEGIN] (i32): what the table begins with for the
+ *		 token, so that its keys need not wait for slot and table.
  * Groups: (splits, tokens * heads / shape.ratio); attn_decode: splits is 1.
  * shape.ratio heads share a group; it divides heads / kv_heads.  A row
  * without keys gives zeros.
@@ -389,6 +398,8 @@ void build_attn_decode(struct dsl *k, const struct kernel_shape *s)
 	struct val top = { 0 };
 	if (split)
 		top = ARG_PTR(k, DSL_F32, "top", DSL_NOALIAS);
+	else if (s->paged)
+		d.begin = ARG_PTR(k, DSL_I32, "begin", DSL_READONLY);
 	struct val q = ARG_PTR(k, s->type, "q", DSL_READONLY);
 	struct val kc = ARG_PTR(k, s->cache, "kc", DSL_READONLY);
 	struct val vc = ARG_PTR(k, s->cache, "vc", DSL_READONLY);
@@ -410,6 +421,8 @@ void build_attn_decode(struct dsl *k, const struct kernel_shape *s)
 
 	if (s->cache == DSL_U8)
 		scale = MUL(scale, F8_UNIT);
+	if (d.begin.k)
+		d.begin = ADVANCE(d.begin, MUL(token, KERNEL_TABLE_BEGIN));
 	d.kc = cached_head(&c, kc, sq, kv, s->head);
 	d.vc = cached_head(&c, vc, sq, kv, s->head);
 	load_queries(&d,

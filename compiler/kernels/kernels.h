@@ -90,6 +90,8 @@ struct kernel_shape {
 #define KERNEL_BLOCK_BITS 4
 #define KERNEL_BLOCK (1 << KERNEL_BLOCK_BITS)
 #define KERNEL_TABLE_MORE 8
+/* Blocks that attn_decode is told with a token. */
+#define KERNEL_TABLE_BEGIN 4
 /* Elements with one scale, in a cache of I8 or U32. */
 #define KERNEL_CACHE_GROUP_BITS 5
 #define KERNEL_CACHE_GROUP (1 << KERNEL_CACHE_GROUP_BITS)

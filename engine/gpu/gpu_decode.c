@@ -146,6 +146,8 @@ bool gpu_attend(struct gpu_state *s, uint32_t layer, const struct gpu_pass *p,
 	arg_mem(&a, whole ? s->a : s->part);
 	if (!whole)
 		arg_mem(&a, s->top);
+	else if (s->pages)
+		arg_word(&a, s, GPU_BEGIN);
 	arg_mem(&a, s->q);
 	arg_va(&a, s->key->va + layer * s->layer_bytes);
 	arg_va(&a, s->value->va + layer * s->layer_bytes);

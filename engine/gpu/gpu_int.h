@@ -91,11 +91,13 @@ void gpu_counts(const void *state, struct qwen_counts *out);
 
 /*
  * Words per token that the host writes; of tokens of one sequence that stand
- * together (a run), the last three.  ROW counts from 0, for ever.
+ * together (a run), RUN's.  ROW counts from 0, for ever.  BEGIN has the first
+ * blocks of each token's sequence, [max_tokens][KERNEL_TABLE_BEGIN].
  */
 enum gpu_word {
 	GPU_ID, GPU_POSITION, GPU_SLOT, GPU_LENGTH, GPU_PICK, GPU_ROW,
-	GPU_RUN_FIRST, GPU_RUN_LENGTH, GPU_RUN_SLOT, GPU_WORDS
+	GPU_RUN_FIRST, GPU_RUN_LENGTH, GPU_RUN_SLOT, GPU_BEGIN,
+	GPU_WORDS = GPU_BEGIN + KERNEL_TABLE_BEGIN
 };
 
 /* The kernels of a matrix's product depend on its type. */
@@ -243,6 +245,12 @@ static inline void arg_word(struct gpu_args *a, const struct gpu_state *s,
 {
 	arg_va(a, s->words->va + (uint64_t)w * (s->shape.max_tokens + 1) *
 					 sizeof(int32_t));
+}
+
+/* One of the arrays that the kernels read. */
+static inline int32_t *host_words(const struct gpu_state *s, enum gpu_word w)
+{
+	return (int32_t *)s->words->cpu + w * (s->shape.max_tokens + 1);
 }
 
 /*

@@ -57,10 +57,15 @@ void gpu_pages_fini(struct gpu_state *s)
 
 void gpu_pages_write(struct gpu_state *s, const struct qwen_pass *p)
 {
+	int32_t *begin = host_words(s, GPU_BEGIN);
+
 	for (uint32_t i = 0; s->pages && i < p->n; i++) {
 		const uint32_t q = p->token[i].sequence;
 		const uint32_t n = p->position[i] / QWEN_BLOCK + 1;
 
+		for (uint32_t k = 0; k < KERNEL_TABLE_BEGIN; k++)
+			*begin++ = k < n ? (int32_t)s->mapped[q][k] : 0;
+		s->counts.copied_bytes += KERNEL_TABLE_BEGIN * sizeof(*begin);
 		if (i + 1 < p->n && p->token[i + 1].sequence == q)
 			continue;
 		memcpy(table_words(s) + q * s->pages, s->mapped[q],

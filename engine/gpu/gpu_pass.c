@@ -16,12 +16,6 @@
 
 /* ---- memory ---- */
 
-/* One of the arrays that the kernels read. */
-static int32_t *host_words(const struct gpu_state *s, enum gpu_word w)
-{
-	return (int32_t *)s->words->cpu + w * (s->shape.max_tokens + 1);
-}
-
 static bool alloc_memory(struct gpu_state *s, enum kfd_domain domain,
 			 const char *name, size_t bytes, struct kfd_mem **out,
 			 struct err *e)

@@ -30,6 +30,7 @@ struct attention {
 	enum ssa_kind kind, cache_kind;
 	struct attn_cache c;
 	struct arr q, length, slot, out;
+	struct arr begin; /* of a paged cache */
 	float scale;
 	double *want, *tol;
 };
@@ -48,6 +49,22 @@ static void special(struct attention *a)
 	cache_spoil(&a->c.v, v, a->s.head, 0, INFINITY);
 	if (a->s.head > 1)
 		cache_spoil(&a->c.v, v, a->s.head, 1, NAN);
+}
+
+/* What the table begins with; behind the last key's block, of no block. */
+static void begin_new(struct attention *a, const uint32_t *length)
+{
+	const uint32_t most = KERNEL_TABLE_BEGIN;
+
+	a->begin = arr_new(SSA_I32, TOKENS * most);
+	for (uint32_t i = 0; i < TOKENS * most; i++) {
+		const uint32_t t = i / most, b = i % most;
+		const size_t at = (size_t)arr_get(&a->slot, t) + b;
+
+		arr_set(&a->begin, i, b * 16 < length[t] ?
+					      arr_get(&a->c.table, at) :
+					      1 << 20);
+	}
 }
 
 static void attention_new(struct attention *a, const uint32_t *length)
@@ -69,6 +86,8 @@ static void attention_new(struct attention *a, const uint32_t *length)
 		special(a);
 	for (uint32_t t = 0; t < TOKENS; t++)
 		arr_set(&a->slot, t, cache_slot(&a->c, slot[t]));
+	if (a->c.pages)
+		begin_new(a, length);
 	for (uint32_t r = 0; r < TOKENS * a->s.heads; r++) {
 		uint32_t t = r / a->s.heads, h = r % a->s.heads;
 		const struct attn_query q = {
@@ -88,6 +107,7 @@ static void attention_fini(struct attention *a)
 	free(a->q.bits);
 	free(a->length.bits);
 	free(a->slot.bits);
+	free(a->begin.bits);
 	free(a->out.bits);
 	free(a->want);
 	free(a->tol);
@@ -120,6 +140,8 @@ static size_t run_whole(struct attention *a, struct kernels *l)
 	struct ssa_call c = { 0 };
 
 	call_arr(&c, &a->out);
+	if (a->c.pages)
+		call_arr(&c, &a->begin);
 	call_attention(&c, a);
 	return !lib_run(&dev, &l->decode, &c, 1,
 			TOKENS * a->s.heads / l->ratio);
