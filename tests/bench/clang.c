@@ -12,7 +12,7 @@
  * tests/bench/clang [KERNEL...] [-v]: only these; -v also shows every
  * instruction with its issues and stalls.  With T0_TEST_CHIP=gfx1030 both are
  * for that chip and run in checked mode: only their results are compared, of the
- * twins that the chip can express.
+ * twins that the chip can express, with T0_TEST_LEVEL=-O0 by clang of that level.
  */
 #include <math.h>
 #include <unistd.h>
@@ -348,6 +348,14 @@ static const char *name_of(enum dsl_type t)
 	return t == DSL_F32 ? "f32" : t == DSL_I8 ? "i8" : "bf16";
 }
 
+/* Times are those of -O3 always. */
+static const char *level(void)
+{
+	const char *l = getenv("T0_TEST_LEVEL");
+
+	return l && !is_timed() ? l : "-O3";
+}
+
 static bool clangs(const struct twin *t, enum dsl_type type, const char *dir,
 		   struct side *s, struct err *e)
 {
@@ -358,11 +366,11 @@ static bool clangs(const struct twin *t, enum dsl_type type, const char *dir,
 
 	buf_printf(&path, "%s/%s-%s%s.co", dir, t->source, name_of(type),
 		   converts ? "-to" : "");
-	buf_printf(&command, "clang-19 -x cl -cl-std=CL2.0 -nogpulib -O3 "
+	buf_printf(&command, "clang-19 -x cl -cl-std=CL2.0 -nogpulib %s "
 		   "-target amdgcn-amd-amdhsa -mcpu=%s "
 		   "-cl-fp32-correctly-rounded-divide-sqrt -DELEM=%s -DTO=%s%s "
 		   "%s/tests/bench/clang-kernels/%s.cl -o %s%s",
-		   cc_chip()->name, opencl_type(type),
+		   level(), cc_chip()->name, opencl_type(type),
 		   opencl_type(converts ? (type == DSL_F32 ? DSL_BF16 :
 					   DSL_F32) : type),
 		   type == DSL_I8 ? " -DCACHE_I8" : "",
@@ -549,13 +557,8 @@ static int without_twin(void)
 	return n;
 }
 
-/* Does every kernel count, and has every one a twin? */
-static bool run_all(struct machine *m, const char *dir, int argc, char **argv,
-		    struct err *e)
+static void show_head(void)
 {
-	bool verbose = argc > 1 && strcmp(argv[argc - 1], "-v") == 0;
-	struct tally sum = { 0 };
-
 	printf("clang: ours and clang-19 -O3, simulated on one WGP of gfx1100\n"
 	       "%-18s %-4s %11s %17s %9s %9s %7s %17s\n"
 	       "%-18s %-4s %5s %5s %8s %8s %4s %4s %4s %4s %3s %3s %8s %8s "
@@ -563,6 +566,17 @@ static bool run_all(struct machine *m, const char *dir, int argc, char **argv,
 	       "cycles", "kernel", "type", "ours", "clang", "ours", "clang",
 	       "ours", "clng", "ours", "clng", "our", "clg", "ours", "clang",
 	       "ratio");
+}
+
+/* Does every kernel count, and has every one a twin? */
+static bool run_all(struct machine *m, const char *dir, int argc, char **argv,
+		    struct err *e)
+{
+	bool verbose = argc > 1 && strcmp(argv[argc - 1], "-v") == 0;
+	struct tally sum = { 0 };
+
+	if (is_timed())
+		show_head();
 	for (size_t i = 0; i < ARRAY_SIZE(twins); i++) {
 		if (!wanted(twins[i].kernel, argc, argv))
 			continue;
