@@ -34,21 +34,40 @@ static bool is_host(const struct options *x)
 	return x->o.device && !strcmp(x->o.device, "host");
 }
 
-static bool add_problems(const struct options *x, struct tune_problems *l,
-		     struct err *e)
+/* The products of one type. */
+static bool add_type(const struct options *x, const char *dtype,
+		     struct tune_problems *l, struct err *e)
 {
 	struct gemm_op op;
 
-	l->caches = x->caches ? &x->state : NULL;
-	if (!tune_op_parse(x->dtype, x->layout, x->epilogue, &op, e))
+	if (!tune_op_parse(dtype, x->layout, x->epilogue, &op, e))
 		return false;
+	return (!x->sizes || tune_problems_sizes(l, &op, x->sizes, e)) &&
+	       (!x->shapes || tune_problems_shapes(l, &op, x->shapes, e)) &&
+	       (!x->model || tune_problems_model(l, &op, x->model, e));
+}
+
+static bool add_problems(const struct options *x, struct tune_problems *l,
+			 struct err *e)
+{
+	const char *at = x->dtype ? x->dtype : "bf16";
+	char dtype[TUNE_TEXT];
+	bool ok = true;
+
+	l->caches = x->caches ? &x->state : NULL;
 	if (!x->sizes && !x->shapes && !x->model)
 		return err_set(e, ERR_USAGE, "which products?  Wanted --sizes "
 			       "256..8192, --shapes MxNxK or --shapes-from "
 			       "qwen3-0.6b");
-	return (!x->sizes || tune_problems_sizes(l, &op, x->sizes, e)) &&
-	       (!x->shapes || tune_problems_shapes(l, &op, x->shapes, e)) &&
-	       (!x->model || tune_problems_model(l, &op, x->model, e));
+	for (bool more = true; ok && more; at++) {
+		const size_t len = strcspn(at, ",");
+
+		snprintf(dtype, sizeof(dtype), "%.*s", (int)len, at);
+		ok = add_type(x, dtype, l, e);
+		at += len;
+		more = *at == ',';
+	}
+	return ok;
 }
 
 /*
@@ -339,7 +358,7 @@ static const struct cmd_spec commands[] = {
 static const struct cli_opt options[] = {
 	{ "shapes", 0, CLI_STR, &x.shapes, "MxNxK[xBATCH],...",
 	  "products of these sizes" },
-	{ "dtype", 0, CLI_STR, &x.dtype, "IN[:OUT]",
+	{ "dtype", 0, CLI_STR, &x.dtype, "IN[:OUT],...",
 	  "bf16, f16, i8, f32 (bf16); bf16w8, bf16w4, f16w8, f16w4: B "
 	  "of integers with scales" },
 	{ "layout", 0, CLI_STR, &x.layout, "AB",

@@ -221,7 +221,9 @@ static bool add_problem(struct tune_problems *l, const struct gemm_op *op,
 	for (size_t i = 0; i < l->n; i++) /* once is enough */
 		if (l->v[i].m == m && l->v[i].n == n && l->v[i].k == k &&
 		    l->v[i].batch == batch && l->v[i].caches == state &&
-		    l->v[i].op.b_trans == op->b_trans)
+		    l->v[i].op.b_trans == op->b_trans &&
+		    l->v[i].op.in == op->in && l->v[i].op.out == op->out &&
+		    l->v[i].op.weights == op->weights)
 			return true;
 	vec_push(l, (struct tune_problem){
 		.op = *op, .m = (uint32_t)m, .n = (uint32_t)n,

@@ -51,6 +51,12 @@ is "$(sql "$db" "SELECT count(*) FROM v_tunes WHERE state = 'timed' AND run > (
 	SELECT min(run) FROM v_tunes)")" 0 'times nothing anew'
 is "$(grep -c right "$tmp/out")" 2 'and shows the stored winners'
 
+exits 0 'several types at once' $tune --shapes 64x64x64 --dtype f32,f16,f32 \
+	--budget quick --device soft --db "$tmp/types.db" --csv --quiet
+is "$(cut -d, -f2 "$tmp/out" | tr -d '\r' | sed 1d | tr '\n' ' ')" \
+	'f32_nn_f32 f16_nn_f16 ' 'are a product each, once'
+exits 2 'none behind a comma' $tune --sizes 64 --dtype f32, --db "$tmp/types.db"
+
 # ---- what others published ----
 rows=$(grep -c '^PUBLISHED(' "$T0_SRC/autotune/cmd/published.def")
 is "$(sql "$db" "SELECT count(*) FROM v_results WHERE area = 'gemm' AND
