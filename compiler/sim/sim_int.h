@@ -316,10 +316,21 @@ void sim_steady_jumped(struct wave *w, bool jumped);
 void sim_memory_init(struct sim *s);
 void sim_memory_fini(struct sim *s);
 /* Book an access; the return is counted in the wave's pending lists. */
-void sim_lds(struct sim *s, struct wave *w, const struct sim_step *st);
 void sim_vmem(struct sim *s, struct wave *w, const struct sim_step *st);
 void sim_smem(struct sim *s, struct wave *w, const struct sim_step *st);
 void pending_add(struct pending *p, uint64_t at, enum sim_stall stall);
+/* Forget what has returned. */
+void pending_drop(struct pending *p, uint64_t now);
+/*
+ * An instruction takes the VGPR read path, which LDS and vector memory share in
+ * a CU; the cycle behind which its data go on.
+ */
+uint64_t sim_export_path(struct sim *s, struct wave *w);
+
+/* ------------------------------------------------------------- lds.c ---- */
+
+/* As those of memory.c. */
+void sim_lds(struct sim *s, struct wave *w, const struct sim_step *st);
 
 /* ----------------------------------------------------------- fetch.c ---- */
 
