@@ -35,7 +35,7 @@ echo "$name $*" >>"$SAYS/calls"
 case "$name $*" in
 "t0-device sensors"*) printf 'sensor,value,unit\njunction,60,C\nvram_lost,0,x\n' ;;
 "t0-tune card --csv"*) printf 'number\n1\n2\n' ;;
-"t0-probe memory"*) [ -e "$SAYS/hung" ] || { : >"$SAYS/hung"; sleep 30; } ;;
+"t0-probe memory"*) [ -e "$SAYS/hung" ] || { echo $$ >"$SAYS/hung"; exec sleep 30; } ;;
 "t0-probe lds"*) sleep 30 ;;
 "t0-probe branch"*) [ -e "$SAYS/down" ] || {
 	: >"$SAYS/down"
@@ -70,6 +70,36 @@ is "$(grep '^end branch' "$T0_CARD/journal")" 'end branch 0' \
 	'the step of the reboot is done'
 has "$tmp/said" 'without an answer: lds' \
 	'what is missing is said'
+cp "$T0_CARD/journal" "$tmp/journal"
+for signal in TERM:15 HUP:1 TERM:15; do
+	grep -v memory "$tmp/journal" >"$T0_CARD/journal"
+	grep '^begin memory\|^stop' "$tmp/stopped" >>"$T0_CARD/journal" 2>/dev/null
+	rm -f "$SAYS/hung"
+	T0_CARD_SECONDS=20 "$card" --only memory "$tmp/straw" 2>"$tmp/said" &
+	pid=$!
+	until [ -s "$SAYS/hung" ]; do kill -0 $pid || break; done
+	sleep 0.3 # timeout(1) knows its child by now
+	kill -"${signal%:*}" $pid
+	wait $pid
+	is $? $((128 + ${signal#*:})) "SIG${signal%:*} ends a step"
+	has "$tmp/said" "stopped by SIG${signal%:*}: the same command goes on" \
+		'and says so'
+	ok 'the probe has ended, too' sh -c '! kill -0 "$1" 2>/dev/null' - \
+		"$(cat "$SAYS/hung")"
+	cp "$T0_CARD/journal" "$tmp/stopped"
+done
+is "$(grep -c '^begin memory' "$tmp/stopped")" 3 'three times it began'
+T0_CARD_SECONDS=20 "$card" --only memory "$tmp/straw" 2>"$tmp/said"
+is "$(grep '^end memory' "$T0_CARD/journal")" 'end memory 0' \
+	'which are no beginnings that never ended'
+exits 2 'no step of that name' "$card" --only nothing "$tmp/straw"
+has "$tmp/err" 'no step has such a name' 'is told'
+mv "$T0_CARD/journal" "$tmp/journal"
+mkdir "$T0_CARD/journal"
+exits 2 'a journal that cannot be written' "$card" --only lds "$tmp/straw"
+has "$tmp/err" 'journal: cannot be written' 'is told'
+rmdir "$T0_CARD/journal"
+mv "$tmp/journal" "$T0_CARD/journal"
 is "$(grep -c . "$SAYS/calls")" "$(straw && grep -c . "$SAYS/calls" |
 	awk '{ print $1 - 2 }')" 'once all is done only the file is made again'
 rm -r "$T0_CARD"
