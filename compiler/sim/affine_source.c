@@ -266,11 +266,20 @@ static bool affine_pc(struct sim_source *s, int wave, uint64_t *pc)
 	return !w->ended;
 }
 
+static struct isa_target target_of(const struct sim_source *s)
+{
+	struct isa_target t = { ISA_GFX11, s->wave_size, false };
+
+	if (s->chip)
+		(void)isa_chip_parse(s->chip, &t.gen);
+	return t;
+}
+
 static const struct isa_inst *decode_at(struct sim_source *s, uint64_t off,
 					struct err *e)
 {
 	struct affine *a = s->ctx;
-	struct isa_target t = { ISA_GFX11, s->wave_size, false };
+	struct isa_target t = target_of(s);
 
 	if (off / 4 >= a->dwords) {
 		err_set(e, ERR_INPUT, "offset %llu: outside the code",
@@ -454,7 +463,7 @@ static void affine_sharing(struct sim_source *s, uint64_t pc,
 static bool is_open(const struct sim_source *s)
 {
 	const struct affine *a = s->ctx;
-	struct isa_target t = { ISA_GFX11, s->wave_size, false };
+	struct isa_target t = target_of(s);
 	struct isa_inst in;
 
 	for (size_t off = 0; off < s->code_bytes; off += in.size_bytes) {

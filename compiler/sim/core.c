@@ -263,13 +263,31 @@ static bool find_resources(struct sim *s)
 	return true;
 }
 
+/* Code and costs are of one generation: others' numbers say nothing of it. */
+static bool find_chip(struct sim *s)
+{
+	const struct isa_chip *of = s->src->chip ? isa_chip_find(s->src->chip) :
+						   NULL;
+
+	s->chip = isa_chip_find(s->m->chip);
+	if (!s->chip)
+		return err_set(s->e, ERR_UNSUPPORTED, "costs of %s: that chip "
+			       "is not known", s->m->chip);
+	if (of && of->gen != s->chip->gen)
+		return err_set(s->e, ERR_INPUT, "code of %s, costs of %s: "
+			       "wanted both of one generation",
+			       of->name, s->chip->name);
+	return true;
+}
+
 static bool begin_run(struct sim *s)
 {
-	const struct sim_source *src = s->src;
+	struct sim_source *src = s->src;
 	struct sim_result *r = s->r;
 
-	if (!check_source(src, s->e) || !find_resources(s))
+	if (!check_source(src, s->e) || !find_chip(s) || !find_resources(s))
 		return false;
+	src->arrays = (int)cost_value(s->m, COST_N_ARRAY);
 	r->n_waves = src->n_groups * src->waves_per_group;
 	r->wave = xcalloc((size_t)r->n_waves, sizeof(*r->wave));
 	s->group = xcalloc((size_t)src->n_groups, sizeof(*s->group));

@@ -208,6 +208,7 @@ static void issue_special(struct sim *s, struct wave *w)
 			  SIM_NOP);
 		break;
 	case ISA_s_barrier:
+	case ISA_s_barrier_wait: /* the signal before it is no stop */
 		if (!(s->c->without & SIM_NO_BARRIERS))
 			sim_arrive(s, w);
 		break;
@@ -217,7 +218,8 @@ static void issue_special(struct sim *s, struct wave *w)
 		break;
 	case ISA_s_sendmsg_rtn_b32:
 	case ISA_s_sendmsg_rtn_b64:
-		pending_add(&w->lgkm, s->now + w->info->latency, SIM_SMEMCNT);
+		pending_add(sim_scalar_counter(s, w),
+			    s->now + w->info->latency, SIM_SMEMCNT);
 		break;
 	}
 }

@@ -1,6 +1,7 @@
 /*
  * compiler/sim/flop.c - the arithmetic of what was simulated.
  */
+#include <stdlib.h>
 #include <string.h>
 
 #include "compiler/sim/sim.h"
@@ -31,16 +32,27 @@ static int lane_flop(uint16_t op)
 	return 0;
 }
 
+/*
+ * A wave's matrix product, whichever its width: v_wmma_f32_16x16x16_f16, and
+ * v_swmmac_f32_16x16x32_f16, which multiplies half of its K.
+ */
+static double matrix_flop(const char *name)
+{
+	const char *sizes = strstr(name, "_16x16x");
+	const double k = sizes ? strtod(sizes + 7, NULL) : 0;
+
+	return 2 * 16 * 16 * k / (strncmp(name, "v_swmmac", 8) ? 1 : 2);
+}
+
 double sim_flop(const struct sim_result *r)
 {
-	/* A wave's matrix product, whichever its width. */
-	const double product = 2 * 16 * 16 * 16;
 	double sum = 0;
 
 	for (int i = 0; i < r->n_lines; i++) {
 		const struct sim_line *l = &r->line[i];
-		const char *name = isa_op_info(l->in.op)->name;
-		double each = !strncmp(name, "v_wmma_", 7) ? product :
+		const struct isa_op_info *op = isa_op_info(l->in.op);
+		const char *name = op->name;
+		double each = op->pipe == ISA_PIPE_WMMA ? matrix_flop(name) :
 			      r->wave_size * (lane_flop(l->in.op) +
 					      lane_flop(l->in.op_y));
 

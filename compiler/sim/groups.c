@@ -9,7 +9,6 @@
 
 enum {
 	SLOTS = 16,	      /* waves of a SIMD */
-	VGPRS = 1536,	      /* of a SIMD in wave32 */
 	LDS_HALF = 65536,     /* bytes */
 	BARRIERS = 16,	      /* of a CU */
 };
@@ -17,7 +16,7 @@ enum {
 static bool has_wave_slot(const struct sim *s, int simd)
 {
 	return s->simd[simd].waves < SLOTS &&
-	       s->simd[simd].vgprs + s->vgpr_need <= VGPRS;
+	       s->simd[simd].vgprs + s->vgpr_need <= (int)s->chip->vgprs;
 }
 
 /* The emptiest of SIMDs first..last that has room; -1: none. */

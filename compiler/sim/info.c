@@ -193,22 +193,24 @@ static bool is_vector_format(int fmt)
 }
 
 /* Only the operation, where operands are nonsense: no registers. */
-static bool decode_op(const uint8_t *code, size_t left, struct isa_inst *in)
+static bool decode_op(enum isa_gen gen, const uint8_t *code, size_t left,
+		      struct isa_inst *in)
 {
 	uint64_t word = 0;
 
 	memcpy(&word, code, left < 8 ? left : 8);
 	for (int fmt = 1; fmt < ISA_FMT_COUNT; fmt++) {
-		const struct isa_fmt_info *f = isa_fmt_info(fmt);
+		const struct isa_fmt_info *f =
+			isa_fmt_info(isa_layout(gen, fmt));
 
 		if (((uint32_t)word & f->mask) != f->bits ||
 		    left < f->dwords * 4u)
 			continue;
 		memset(in, 0, sizeof(*in));
 		in->fmt = (uint8_t)fmt;
-		in->gen = ISA_GFX11;
+		in->gen = (uint8_t)gen;
 		in->size_bytes = (uint8_t)(f->dwords * 4);
-		in->op = (uint16_t)isa_op_at(ISA_GFX11, fmt, (int)
+		in->op = (uint16_t)isa_op_at(gen, fmt, (int)
 					     field_of(f, word, ISA_F_OP));
 		/* An encoding that the tables do not know: its format says
 		 * which unit something executes in. */
@@ -224,9 +226,10 @@ const char *sim_decode(const uint8_t *code, size_t left, struct isa_target *t,
 {
 	/* Recorded programs set fields that hardware does not look at, and try
 	 * what only a later chip knows. */
-	static const struct isa_target tries[] = {
-		{ ISA_GFX11, 32, false }, { ISA_GFX11, 32, true },
-		{ ISA_GFX11_5, 32, true },
+	const enum isa_gen gen = t->gen;
+	const struct isa_target tries[] = {
+		{ gen, 32, false }, { gen, 32, true },
+		{ gen == ISA_GFX11 ? ISA_GFX11_5 : gen, 32, true },
 	};
 	const char *why = NULL;
 
@@ -240,7 +243,7 @@ const char *sim_decode(const uint8_t *code, size_t left, struct isa_target *t,
 			return NULL;
 		why = why ? why : no;
 	}
-	return decode_op(code, left, in) ? NULL : why;
+	return decode_op(gen, code, left, in) ? NULL : why;
 }
 
 static void fill_info(struct sim *s, struct info *i, const struct isa_target *t)
@@ -286,7 +289,7 @@ const struct isa_operand *sim_operand(const struct isa_inst *in,
 struct info *sim_info(struct sim *s, uint64_t pc)
 {
 	uint64_t off = pc - s->src->code_va;
-	struct isa_target t = { ISA_GFX11, s->src->wave_size, false };
+	struct isa_target t = { s->chip->gen, s->src->wave_size, false };
 
 	if (pc < s->src->code_va || off >= s->src->code_bytes || off % 4) {
 		err_set(s->e, ERR_INPUT, "a wave goes to 0x%llx, outside the "

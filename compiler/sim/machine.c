@@ -138,7 +138,9 @@ static bool eval_low_sum(const struct machine_code *c, struct machine *m,
 	const struct isa_operand *d = &o->in.opnd[o->x.dst];
 	uint64_t high[4] = { 0 };
 
-	if ((o->x.op != ISA_v_mad_u64_u32 && o->x.op != ISA_v_mad_i64_i32) ||
+	if ((o->x.op != ISA_v_mad_u64_u32 && o->x.op != ISA_v_mad_i64_i32 &&
+	     o->x.op != ISA_v_mad_co_u64_u32 &&
+	     o->x.op != ISA_v_mad_co_i64_i32) ||
 	    sum->kind != ISA_K_VGPR || !machine_knows_v(m, sum->reg, 1) ||
 	    sum->reg + 1 >= 256 || d->reg >= c->vgprs)
 		return false;

@@ -25,6 +25,7 @@ struct machine_code {
 	size_t size_bytes;
 	int wave_size;
 	int vgprs; /* of a wave: registers from there on are never known */
+	enum isa_gen gen;
 	const struct sim_memory *memory; /* [n_memory] */
 	int n_memory;
 	/* Forward branches on what is not known are not taken, not errors. */
@@ -50,7 +51,7 @@ struct machine {
 
 /* --------------------------------------------------------- machine.c ---- */
 
-/* `code` must have its first six fields; it is not copied. */
+/* `code` must have its first seven fields; it is not copied. */
 void machine_code_init(struct machine_code *c);
 void machine_code_fini(struct machine_code *c);
 

@@ -160,14 +160,16 @@ bool machine_scalar_address(const struct machine *m, const struct isa_inst *in,
 	int base = (int)in->f[ISA_F_SBASE] * 2;
 	uint32_t so = in->f[ISA_F_SOFFSET];
 	bool buffer = strstr(isa_op_info(in->op)->name, "buffer") != NULL;
+	/* Signed; how wide depends on the generation. */
+	int shift = 32 - isa_field_width(in->layout, ISA_F_OFFSET);
 
 	if (!machine_knows_s(m, base, 2) ||
 	    (so != ISA_R_NULL && !machine_knows_s(m, (int)so, 1)))
 		return false;
 	*va = (m->s[base] & ~UINT32_C(3)) |
 	      (uint64_t)(m->s[base + 1] & (buffer ? 0xffff : UINT32_MAX)) << 32;
-	*va += (uint64_t)(int64_t)((int32_t)(in->f[ISA_F_OFFSET] << 11) >> 11 &
-				   ~3);
+	*va += (uint64_t)(int64_t)((int32_t)(in->f[ISA_F_OFFSET] << shift) >>
+				   shift & ~3);
 	if (so != ISA_R_NULL)
 		*va += m->s[so] & ~UINT32_C(3);
 	return true;

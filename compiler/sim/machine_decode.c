@@ -176,7 +176,7 @@ struct machine_op *machine_fetch(struct machine_code *c, uint64_t pc,
 				 struct err *e)
 {
 	uint64_t off = pc - c->va;
-	struct isa_target t = { ISA_GFX11, c->wave_size, false };
+	struct isa_target t = { c->gen, c->wave_size, false };
 
 	if (pc < c->va || off >= c->size_bytes || off % 4) {
 		err_set(e, ERR_INPUT, "a wave goes to 0x%llx, outside its code",

@@ -455,8 +455,8 @@ void sim_smem(struct sim *s, struct wave *w, const struct sim_step *st)
 	if (sim_waits_for_data(s))
 		sim_data_put(w, back);
 	if (i->n_sdst || !i->in.n_opnd) {
-		pending_drop(&w->lgkm, s->now);
-		pending_add(&w->lgkm, back, SIM_SMEMCNT);
+		pending_drop(sim_scalar_counter(s, w), s->now);
+		pending_add(sim_scalar_counter(s, w), back, SIM_SMEMCNT);
 	}
 	w->busy = i->issue;
 }

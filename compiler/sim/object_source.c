@@ -75,6 +75,11 @@ static void group_sgprs(struct machine *m, const struct object *o,
 	uint32_t rsrc2 = o->l.kernel->desc.rsrc2;
 	int reg = co_descriptor_user_sgprs(&o->l.kernel->desc);
 
+	if (isa_gen_info(o->code.gen)->ids_in_ttmp) {
+		machine_set_sgpr(m, ISA_R_TTMP0 + 9, id[0]);
+		machine_set_sgpr(m, ISA_R_TTMP0 + 7, id[1] | id[2] << 16);
+		return;
+	}
 	for (int k = 0; k < 3; k++)
 		if (rsrc2 & (uint32_t)RSRC2_X << k)
 			machine_set_sgpr(m, reg++, id[k]);
@@ -84,13 +89,14 @@ static void group_sgprs(struct machine *m, const struct object *o,
 }
 
 /*
- * Work-item ids are packed into v0, 10 bits each.  A wave without any, of a
- * partial workgroup, does not exist.
+ * Work-item ids are packed into v0, 10 bits each, or lie in v0 to v2.  A wave
+ * without any, of a partial workgroup, does not exist.
  */
 static void set_work_items(struct machine *m, const struct object *o,
 			   const uint32_t size[3], int wave)
 {
-	uint32_t n = (uint32_t)o->code.wave_size, v0[64];
+	const bool packed = isa_gen_info(o->code.gen)->packed_ids;
+	uint32_t n = (uint32_t)o->code.wave_size, id[3][64];
 	uint32_t first = (uint32_t)wave * n, total = size[0] * size[1] *
 						     size[2];
 	uint64_t exec = 0;
@@ -98,11 +104,15 @@ static void set_work_items(struct machine *m, const struct object *o,
 	for (uint32_t l = 0; l < n; l++) {
 		uint32_t i = first + l;
 
-		v0[l] = i % size[0] | (i / size[0] % size[1]) << 10 |
-			i / size[0] / size[1] << 20;
+		id[0][l] = i % size[0];
+		id[1][l] = i / size[0] % size[1];
+		id[2][l] = i / size[0] / size[1];
+		if (packed)
+			id[0][l] |= id[1][l] << 10 | id[2][l] << 20;
 		exec |= (uint64_t)(i < total) << l;
 	}
-	machine_set_vgpr(&o->code, m, 0, v0);
+	for (int k = 0; k < (packed ? 1 : 3) && k < o->code.vgprs; k++)
+		machine_set_vgpr(&o->code, m, k, id[k]);
 	machine_set_sgpr(m, ISA_R_EXEC_LO, (uint32_t)exec);
 	machine_set_sgpr(m, ISA_R_EXEC_HI, (uint32_t)(exec >> 32));
 	m->ended = !exec;
@@ -293,7 +303,7 @@ static void count_lines(struct survey *v, size_t at, const struct sim_step *st,
 	}
 }
 
-enum { STEPS_MAX = 1 << 16, ARRAYS = 12, ARRAY_WGPS = 4 };
+enum { STEPS_MAX = 1 << 16 };
 
 /* The first wave of a group, until it has been everywhere once. */
 static bool sample_group(struct object *o, struct survey *v, uint32_t group,
@@ -346,6 +356,9 @@ static void find_sharing(struct sim_source *s)
 	uint64_t total = (uint64_t)o->l.groups[0] * o->l.groups[1] *
 			 o->l.groups[2];
 	uint64_t every = (uint64_t)o->every;
+	/* Of the GPU, and workgroup processors of each. */
+	uint64_t arrays = s->arrays > 0 ? (uint64_t)s->arrays : 1;
+	uint64_t near = (every + arrays - 1) / arrays;
 	bool ok = true;
 
 	for (uint64_t first = 0; first < every; first++)
@@ -355,9 +368,9 @@ static void find_sharing(struct sim_source *s)
 			ok = g >= total ||
 			     sample_group(
 				     o, &v, (uint32_t)g,
-				     first % ARRAYS ?
+				     first % arrays ?
 					     -1 :
-					     (int)(first / ARRAYS % ARRAY_WGPS),
+					     (int)(first / arrays % near),
 				     s->waves_per_group);
 		}
 	o->share = xcalloc(dwords + 1, sizeof(*o->share));
@@ -417,6 +430,7 @@ static void fill_source(struct sim_source *s, const struct object *o)
 	uint32_t items = o->l.group_size[0] * o->l.group_size[1] *
 			 o->l.group_size[2];
 
+	s->chip = k->chip;
 	s->code = k->code;
 	s->code_bytes = k->code_bytes;
 	s->code_va = k->entry_vaddr;
@@ -473,10 +487,14 @@ bool sim_object_open(struct sim_source *s, const struct sim_launch *l,
 		o->memory[2 + i] = l->memory[i];
 	s->n_groups = n_groups;
 	fill_source(s, o);
+	enum isa_gen gen = ISA_GFX11;
+
+	if (s->chip)
+		(void)isa_chip_parse(s->chip, &gen);
 	o->code = (struct machine_code){
 		.code = s->code, .va = s->code_va, .size_bytes = s->code_bytes,
 		.wave_size = s->wave_size, .vgprs = s->vgprs,
-		.memory = o->memory, .n_memory = 2 + l->n_memory,
+		.gen = gen, .memory = o->memory, .n_memory = 2 + l->n_memory,
 		.guess = l->guess,
 	};
 	machine_code_init(&o->code);

@@ -1,5 +1,6 @@
 /*
- * sim - the timing of gfx1100 machine code, cycle by cycle.
+ * sim - the timing of machine code, cycle by cycle: of gfx1100's, and of other
+ * chips' with the costs of those.
  *
  * The simulator takes decoded machine code and the addresses it touches from a
  * *wave source*, and the costs of everything from a struct cost_model
@@ -88,6 +89,8 @@ struct sim_sharing {
  */
 struct sim_source {
 	void *ctx;
+	/* Whose code it is; NULL: that of the chip that the costs are of. */
+	const char *chip;
 	const uint8_t *code; /* all that may execute */
 	uint64_t code_va;
 	size_t code_bytes;
@@ -97,6 +100,7 @@ struct sim_source {
 	uint32_t lds_bytes;  /* of a group */
 	int vgprs;	     /* of a wave, not rounded */
 	bool cu_mode;	     /* a group stays in one CU */
+	int arrays;	     /* of the GPU; sim_run() sets it */
 	int group_sgpr;	     /* register of the workgroup's x; 0: none */
 	uint64_t unknown;    /* accesses so far that it knew no address of */
 
@@ -252,7 +256,10 @@ struct sim_result {
 
 /* ------------------------------------------------------------ core.c ---- */
 
-/* false and *e: a source that failed, code that does not decode, too long. */
+/*
+ * false and *e: a source that failed, code that does not decode or is another
+ * chip's than the costs, too long.
+ */
 bool sim_run(struct sim_source *s, const struct sim_config *c,
 	     struct sim_result *r, struct err *e);
 void sim_fini(struct sim_result *r);
@@ -566,8 +573,8 @@ const struct sim_range *sim_range(enum sim_range_id id);
 /* ------------------------------------------------------------ info.c ---- */
 
 /*
- * Decode what hardware would accept, stray bits and all; *t has the wave size
- * and becomes what it was decoded as.  NULL, or why it is no instruction.
+ * Decode what hardware would accept, stray bits and all; *t has generation and
+ * wave size, and becomes what it was decoded as.  NULL, or why it is no instruction.
  */
 const char *sim_decode(const uint8_t *code, size_t left, struct isa_target *t,
 		       struct isa_inst *in);

@@ -117,7 +117,8 @@ struct wave {
 	struct ring wmma_exec; /* as valu_exec, 0 for all but matrix products */
 	uint64_t delay;	   /* s_delay_alu: earliest issue of the next one */
 	uint8_t delay_id, delay_skip; /* its second half, and when */
-	struct pending vm, vs, lgkm, exp;
+	/* km: of scalar memory where it has a counter of its own (gfx12). */
+	struct pending vm, vs, lgkm, km, exp;
 	uint64_t order_lds, order_vm, order_vs;
 	uint64_t burst_issue; /* of its last vector load */
 	int burst;	   /* loads up to that, one behind the other, since the
@@ -188,6 +189,7 @@ struct sim {
 	struct sim_source *src;
 	const struct sim_config *c;
 	const struct cost_model *m;
+	const struct isa_chip *chip;
 	struct sim_result *r;
 	struct err *e;
 	double mhz;
@@ -234,6 +236,12 @@ static inline uint64_t sim_cycles(const struct sim *s, enum cost_row row)
 static inline uint64_t sim_ns(const struct sim *s, enum cost_row row)
 {
 	return (uint64_t)(cost_value(s->m, row) * s->mhz / 1e3 + 0.5);
+}
+/* What counts accesses of scalar memory. */
+static inline struct pending *sim_scalar_counter(const struct sim *s,
+						 struct wave *w)
+{
+	return isa_gen_info(s->chip->gen)->split_counters ? &w->km : &w->lgkm;
 }
 static inline uint64_t sim_max(uint64_t a, uint64_t b)
 {

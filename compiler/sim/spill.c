@@ -9,7 +9,7 @@
 
 void sim_spill_init(struct sim *s)
 {
-	const struct isa_target t = { ISA_GFX11, s->src->wave_size, false };
+	const struct isa_target t = { s->chip->gen, s->src->wave_size, false };
 	const size_t n = s->src->code_bytes;
 	uint32_t gone = 0;
 

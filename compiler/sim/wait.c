@@ -98,12 +98,12 @@ static void wait_branch(struct bound *b, const struct sim *s,
 	}
 }
 
-static void wait_smem(struct bound *b, const struct wave *w)
+static void wait_smem(struct bound *b, const struct sim *s, struct wave *w)
 {
 	scalar_sources(b, w->info, w->s_for_salu);
 	scalar_overwrites(b, w);
 	at_least(b, w->salu_done, SIM_OPERAND);
-	wait_for_slot(b, &w->lgkm);
+	wait_for_slot(b, sim_scalar_counter(s, w));
 }
 
 static void wait_memory(struct bound *b, const struct sim *s,
@@ -125,91 +125,122 @@ static void wait_memory(struct bound *b, const struct sim *s,
 	wait_for_slot(b, &w->vs);
 }
 
-/* Fields of S_WAITCNT (RDNA3 ISA 5.6): expcnt 2:0, lgkmcnt 9:4, vmcnt 15:10. */
-static void wait_counts(struct bound *b, const struct wave *w, uint32_t imm)
+/* How many accesses each counter may have left. */
+struct counts {
+	int vm, vs, lgkm, km, exp;
+};
+
+/* What a wait asks for; false: it is not one for counters. */
+static bool counts_of(const struct sim *s, const struct isa_inst *in,
+		      struct counts *c)
 {
-	wait_for_count(b, &w->exp, (int)(imm & 7));
-	wait_for_count(b, &w->lgkm, (int)(imm >> 4 & 63));
-	wait_for_count(b, &w->vm, (int)(imm >> 10 & 63));
+	const uint32_t imm = in->f[ISA_F_SIMM16];
+	const int any = SIM_PENDING, six = (int)(imm & 63);
+	const struct isa_waits three = isa_waits_of(s->chip->gen, imm);
+
+	*c = (struct counts){ any, any, any, any, any };
+	switch (in->op) {
+	case ISA_s_waitcnt:
+		c->vm = (int)three.vm;
+		c->lgkm = (int)three.lgkm;
+		c->exp = (int)three.exp;
+		return true;
+	case ISA_s_waitcnt_vmcnt:
+	case ISA_s_wait_loadcnt:
+		c->vm = six;
+		return true;
+	case ISA_s_waitcnt_vscnt:
+	case ISA_s_wait_storecnt:
+		c->vs = six;
+		return true;
+	case ISA_s_waitcnt_lgkmcnt:
+	case ISA_s_wait_dscnt:
+		c->lgkm = six;
+		return true;
+	case ISA_s_wait_kmcnt:
+		c->km = (int)(imm & 31);
+		return true;
+	case ISA_s_waitcnt_expcnt:
+	case ISA_s_wait_expcnt:
+		c->exp = (int)(imm & 7);
+		return true;
+	case ISA_s_wait_loadcnt_dscnt: /* RDNA4 ISA 5.7: dscnt is bits 5:0 */
+		c->vm = (int)(imm >> 8 & 63);
+		c->lgkm = six;
+		return true;
+	case ISA_s_wait_storecnt_dscnt:
+		c->vs = (int)(imm >> 8 & 63);
+		c->lgkm = six;
+		return true;
+	case ISA_s_wait_idle:
+		*c = (struct counts){ 0 };
+		return true;
+	default:
+		return false;
+	}
+}
+
+static void wait_counts(struct bound *b, const struct wave *w,
+			const struct counts *c)
+{
+	wait_for_count(b, &w->exp, c->exp);
+	wait_for_count(b, &w->lgkm, c->lgkm);
+	wait_for_count(b, &w->km, c->km);
+	wait_for_count(b, &w->vm, c->vm);
+	wait_for_count(b, &w->vs, c->vs);
 }
 
 /* Does code that was mended do without this wait for loads? */
 static bool is_passed_over(const struct sim *s, const struct wave *w)
 {
-	return sim_waits_for_data(s) &&
-	       (w->info->in.op == ISA_s_waitcnt ||
-		w->info->in.op == ISA_s_waitcnt_vmcnt ||
-		w->info->in.op == ISA_s_waitcnt_lgkmcnt);
+	const int any = SIM_PENDING;
+	struct counts c;
+
+	return sim_waits_for_data(s) && w->info->in.op != ISA_s_wait_idle &&
+	       counts_of(s, &w->info->in, &c) && c.vs == any &&
+	       (c.vm < any || c.lgkm < any || c.km < any);
 }
 
 bool sim_waits_for_nothing(const struct sim *s, const struct wave *w)
 {
-	const uint32_t imm = w->info->in.f[ISA_F_SIMM16];
 	struct bound b = { s->now, SIM_ISSUE };
+	struct counts c;
 
-	switch (w->info->in.op) {
-	case ISA_s_waitcnt:
-		wait_counts(&b, w, imm);
-		break;
-	case ISA_s_waitcnt_vmcnt:
-		wait_for_count(&b, &w->vm, (int)(imm & 63));
-		break;
-	case ISA_s_waitcnt_vscnt:
-		wait_for_count(&b, &w->vs, (int)(imm & 63));
-		break;
-	default:
+	if (w->info->in.op == ISA_s_wait_idle ||
+	    !counts_of(s, &w->info->in, &c))
 		return false;
-	}
+	wait_counts(&b, w, &c);
 	return b.t == s->now;
 }
 
 static void wait_special(struct bound *b, const struct sim *s,
 			 const struct wave *w)
 {
+	const struct counts loads = { .vs = SIM_PENDING };
+	const enum isa_op op = w->info->in.op;
 	uint32_t imm = w->info->in.f[ISA_F_SIMM16];
+	struct counts c;
 
-	if (sim_waits_for_data(s) && w->info->in.op == ISA_s_barrier)
-		wait_counts(b, w, 0);
+	if (sim_waits_for_data(s) &&
+	    (op == ISA_s_barrier || op == ISA_s_barrier_signal))
+		wait_counts(b, w, &loads);
 	if (is_passed_over(s, w))
 		return;
 	if (w->last_vector)
 		at_least(b, w->last_vector + sim_cycles(s, COST_VALU_THEN_IMM),
 			 SIM_NOP);
-	switch (w->info->in.op) {
-	case ISA_s_nop:
-		if (w->last_vector && imm >= LONG_NOP)
-			at_least(b, w->last_vector +
-				 sim_cycles(s, COST_VALU_THEN_IMM) +
-				 sim_cycles(s, COST_VALU_THEN_LONG), SIM_NOP);
-		if (w->store_read) /* directly behind a store */
-			at_least(b, w->store_read +
-				 sim_cycles(s, COST_STORE_THEN_NOP), SIM_NOP);
-		break;
-	case ISA_s_waitcnt:
-		wait_counts(b, w, imm);
-		break;
-	case ISA_s_waitcnt_vscnt:
-		wait_for_count(b, &w->vs, (int)(imm & 63));
-		break;
-	case ISA_s_waitcnt_vmcnt:
-		wait_for_count(b, &w->vm, (int)(imm & 63));
-		break;
-	case ISA_s_waitcnt_lgkmcnt:
-		wait_for_count(b, &w->lgkm, (int)(imm & 63));
-		break;
-	case ISA_s_waitcnt_expcnt:
-		wait_for_count(b, &w->exp, (int)(imm & 7));
-		break;
-	case ISA_s_waitcnt_depctr: /* va_vdst, bits 15:12 */
-		if (imm >> 12 != 15)
-			at_least(b, w->valu_done, SIM_DEPEND);
-		break;
-	case ISA_s_wait_idle:
-		wait_counts(b, w, 0);
-		wait_for_count(b, &w->vs, 0);
+	if (counts_of(s, &w->info->in, &c))
+		wait_counts(b, w, &c);
+	if (op == ISA_s_nop && w->last_vector && imm >= LONG_NOP)
+		at_least(b, w->last_vector + sim_cycles(s, COST_VALU_THEN_IMM) +
+			 sim_cycles(s, COST_VALU_THEN_LONG), SIM_NOP);
+	if (op == ISA_s_nop && w->store_read) /* directly behind a store */
+		at_least(b, w->store_read + sim_cycles(s, COST_STORE_THEN_NOP),
+			 SIM_NOP);
+	/* va_vdst is bits 15:12. */
+	if (op == ISA_s_wait_idle ||
+	    (op == ISA_s_waitcnt_depctr && imm >> 12 != 15))
 		at_least(b, w->valu_done, SIM_DEPEND);
-		break;
-	}
 }
 
 uint64_t sim_earliest(struct sim *s, struct wave *w, enum sim_stall *why)
@@ -236,7 +267,7 @@ uint64_t sim_earliest(struct sim *s, struct wave *w, enum sim_stall *why)
 		wait_branch(&b, s, w);
 		break;
 	case KIND_SMEM:
-		wait_smem(&b, w);
+		wait_smem(&b, s, w);
 		break;
 	case KIND_LDS:
 	case KIND_VMEM:

@@ -130,6 +130,7 @@ static bool add_kernel(struct co *co, struct co_kernel *k,
 
 	memcpy(name, s->name, name_len);
 	*k = (struct co_kernel){ .name = name,
+				 .chip = co->chip,
 				 .symbol = s->name,
 				 .language = "",
 				 .desc_vaddr = s->vaddr };

@@ -149,6 +149,7 @@ struct co_descriptor {
 
 struct co_kernel {
 	const char *name;   /* "saxpy" */
+	const char *chip;   /* of its object; NULL: not known */
 	const char *symbol; /* "saxpy.kd" */
 	uint64_t desc_vaddr;  /* address of the descriptor in the ELF */
 	uint64_t desc_off;    /* the same from the start of the image */

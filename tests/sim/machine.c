@@ -16,7 +16,8 @@ static int follow(struct machine_code *c, struct machine *m,
 	*c = (struct machine_code){ .code = (const uint8_t *)code.dw,
 				    .va = 4096,
 				    .size_bytes = code.size_bytes,
-				    .wave_size = 32, .vgprs = 64 };
+				    .wave_size = 32, .vgprs = 64,
+				    .gen = ISA_GFX11 };
 	machine_code_init(c);
 	machine_init(c, m);
 	while (!m->ended && machine_step(c, m, NULL, &e))
