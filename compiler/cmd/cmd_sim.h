@@ -12,7 +12,7 @@
 struct sim_cmd {
 	struct cmd cmd;
 	const char *trace, *affine, *costs, *timeline, *plot, *html, *db;
-	const char *compare;
+	const char *compare, *chip;
 	struct cli_list set, traces, perf;
 	uint64_t dispatch, groups, footprint;
 	double clock;

@@ -100,6 +100,7 @@ static void from_descriptor(struct job *j)
 	uint32_t items = l->block[0] * l->block[1] * l->block[2], n[3];
 	int wave = co_descriptor_wave_size(d);
 
+	j->src.chip = l->kernel->chip;
 	j->src.wave_size = wave;
 	j->src.waves_per_group = ((int)items + wave - 1) / wave;
 	j->src.vgprs = co_descriptor_vgprs(d);
@@ -290,7 +291,12 @@ static void job_fini(struct job *j)
 
 static bool job_run(struct job *j, struct err *e)
 {
-	return sim_load_costs(j->o, true, &j->m, e) &&
+	struct sim_cmd o = *j->o;
+
+	/* A generic object is code of many chips. */
+	if (!o.chip && isa_chip_find(j->l->co.chip))
+		o.chip = j->l->co.chip;
+	return sim_load_costs(&o, true, &j->m, e) &&
 	       (is_launch(j->o) ? simulate_launch(j, e) : simulate_waves(j, e));
 }
 
@@ -359,8 +365,8 @@ static bool print_guesses(const struct job *j, struct err *e)
 		const double v = cost_value(&j->m, row);
 		double half = 1, twice = 1;
 
-		if (info->confidence != 'L' ||
-		    j->m.row[row].origin != COST_DEFAULT)
+		if (j->m.base[row].confidence != 'L' ||
+		    j->m.row[row].origin > COST_DEFAULT)
 			continue;
 		ok = run_with(j, row, v / 2, &half, e) &&
 		     run_with(j, row, v * 2, &twice, e);

@@ -159,12 +159,18 @@ static double time_of(const struct show_sim *s)
 	return s->gpu ? s->gpu->time_s : s->r->time_s;
 }
 
-/* No time without how far it may be off. */
+/* No time without how far it may be off; what was measured is of one chip. */
 static void print_range(const struct show_sim *s, FILE *out)
 {
 	const struct sim_range *r = sim_range(SIM_RANGE_TIMES);
 	const double time_s = time_of(s);
 
+	if (strcmp(s->m->chip, COST_CHIP)) {
+		fold_printf(out, HANG,
+			    "  range           not known: nothing measured on a "
+			    "%s is published\n", s->m->chip);
+		return;
+	}
 	fold_printf(out, HANG,
 		    "  range           %s to %s, as of 80 %% of %d %s\n",
 		    in_unit(time_s * r->least, "s").text,

@@ -1,5 +1,5 @@
 /*
- * compiler/cmd/t0-sim.c - how long machine code takes on a 7900 XTX, and why.
+ * compiler/cmd/t0-sim.c - how long machine code takes, and why.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -50,6 +50,9 @@ static const struct cli_opt options[] = {
 	{ "number", 'n', CLI_U64, &o.number, "N",
 	  "so many products: fit: the first of them (all); design: chosen (60)"
 	},
+	CLI_OF("- costs import"),
+	{ "chip", 0, CLI_STR, &o.chip, "CHIP",
+	  "whose costs (default: the code object's, gfx1100)" },
 	CLI_OF("- costs validate"),
 	{ "costs", 0, CLI_STR, &o.costs, "ORIGIN",
 	  "use costs up to hardware (default), published or default" },

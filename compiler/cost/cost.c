@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "compiler/cost/cost.h"
+#include "compiler/cost/cost_int.h"
 
 #include <xxhash.h>
 
@@ -78,7 +78,7 @@ bool cost_fit_names(const struct cost_fit *f, const char *kernel_or_source)
 
 const char *cost_origin_name(enum cost_origin o)
 {
-	static const char *const name[] = { "default", "published",
+	static const char *const name[] = { "guess", "default", "published",
 					    "hardware" };
 	return name[o];
 }
@@ -88,12 +88,14 @@ void cost_init(struct cost_model *m, const char *chip)
 	memset(m, 0, sizeof(*m));
 	snprintf(m->chip, sizeof(m->chip), "%s", chip);
 	m->op = arena_alloc(&m->mem, ISA_OP_COUNT * sizeof(*m->op));
+	cost_take_chip(m);
 	for (int i = 0; i < COST_ROW_COUNT; i++)
 		m->row[i] = (struct cost_value){
-			.value = rows[i].value,
+			.value = m->base[i].value,
+			.origin = m->base[i].origin,
 			.spread = NAN,
 			.clock_hz = NAN,
-			.source = rows[i].source,
+			.source = m->row[i].source,
 		};
 }
 
@@ -155,15 +157,25 @@ int cost_count(const struct cost_model *m, enum cost_origin origin)
 
 void cost_summary(const struct cost_model *m, char *out, size_t size_bytes)
 {
-	int guesses = 0;
+	int guesses = 0, set = cost_count(m, COST_DEFAULT);
+	char by_hand[32] = "";
 
 	for (int i = 0; i < COST_ROW_COUNT; i++)
-		guesses += m->row[i].origin == COST_DEFAULT &&
-			   rows[i].confidence == 'L';
-	snprintf(out, size_bytes, "%d hardware, %d published, %d default "
-		 "(%d of them guesses)", cost_count(m, COST_HARDWARE),
-		 cost_count(m, COST_PUBLISHED), cost_count(m, COST_DEFAULT),
-		 guesses);
+		guesses += m->row[i].origin <= COST_DEFAULT &&
+			   m->base[i].confidence == 'L';
+	if (!strcmp(m->chip, COST_CHIP)) {
+		snprintf(out, size_bytes, "%d hardware, %d published, %d "
+			 "default (%d of them guesses)",
+			 cost_count(m, COST_HARDWARE),
+			 cost_count(m, COST_PUBLISHED), set, guesses);
+		return;
+	}
+	if (set)
+		snprintf(by_hand, sizeof(by_hand), "%d set, ", set);
+	snprintf(out, size_bytes, "%d hardware, %d published, %s%d guesses "
+		 "taken over from " COST_CHIP, cost_count(m, COST_HARDWARE),
+		 cost_count(m, COST_PUBLISHED), by_hand,
+		 cost_count(m, COST_GUESS));
 }
 
 /* -------------------------------------------------------------- digests -- */
@@ -195,22 +207,25 @@ void cost_digest(const struct cost_model *m, char out[COST_DIGEST])
 
 static bool is_changed(const struct cost_model *m, int row)
 {
-	return m->row[row].value != rows[row].value;
+	return m->row[row].value != m->base[row].value;
 }
 
 void cost_origins(const struct cost_model *m, char out[COST_ORIGINS])
 {
 	int n[COST_HARDWARE + 1] = { 0 };
-	char digest[COST_DIGEST];
+	char digest[COST_DIGEST], guessed[32] = "";
 
 	for (int i = 0; i < COST_ROW_COUNT; i++)
-		n[is_changed(m, i) ? m->row[i].origin : COST_DEFAULT]++;
+		n[is_changed(m, i) ? m->row[i].origin : m->base[i].origin]++;
 	for (int i = 0; m->n_ops && i < ISA_OP_COUNT; i++) {
 		n[m->op[i].latency.origin] += m->op[i].has_latency;
 		n[m->op[i].issue.origin] += m->op[i].has_issue;
 	}
 	cost_digest(m, digest);
+	if (n[COST_GUESS])
+		snprintf(guessed, sizeof(guessed), ", %d guessed",
+			 n[COST_GUESS]);
 	snprintf(out, COST_ORIGINS, "%s: %d hardware, %d published, %d "
-		 "default, %d lacking", digest, n[COST_HARDWARE],
-		 n[COST_PUBLISHED], n[COST_DEFAULT], m->n_lacks);
+		 "default, %d lacking%s", digest, n[COST_HARDWARE],
+		 n[COST_PUBLISHED], n[COST_DEFAULT], m->n_lacks, guessed);
 }

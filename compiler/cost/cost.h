@@ -8,6 +8,11 @@
  * which wins over the default.  Emulated and simulated rows are never read: a
  * model must not learn from its own predictions.
  *
+ * The defaults are gfx1100's.  Of other chips compiler/cost/chips.def has what is
+ * published, and their description (isa/tables/chips.def) how much there is of
+ * what; every other row is taken over from gfx1100 and called a guess, whatever
+ * its source says of gfx1100.  No row of the database counts for another chip.
+ *
  * A model also knows what the chip lacks: instructions that the newest complete
  * discovery on a card of it (origin hardware) proved illegal, faulting, hanging
  * or computing something else.  The compiler avoids them where it can and
@@ -22,7 +27,7 @@
  *	                                       of the rows of its class
  *
  * with params "{}", of the newest complete run on a device of this chip or, for
- * published rows, also of a run on no device.  A row whose correctness verdict
+ * published rows of gfx1100, also of a run on no device.  A row whose correctness verdict
  * is not a pass, or whose value makes no sense, is passed over.
  *
  * Classes: every instruction belongs to one enum cost_class, which has a
@@ -63,8 +68,11 @@ enum cost_row {
 	COST_ROW_COUNT
 };
 
-/* In ascending order of trust. */
-enum cost_origin { COST_DEFAULT, COST_PUBLISHED, COST_HARDWARE };
+/* The chip whose costs cost.def has. */
+#define COST_CHIP "gfx1100"
+
+/* In ascending order of trust; guesses are another chip's defaults. */
+enum cost_origin { COST_GUESS, COST_DEFAULT, COST_PUBLISHED, COST_HARDWARE };
 
 struct cost_row_info {
 	const char *name, *unit, *source;
@@ -99,8 +107,16 @@ struct cost_op {
 	struct cost_value latency, issue;
 };
 
+/* What a row is before a database or a hand changes it. */
+struct cost_base {
+	double value;
+	enum cost_origin origin;
+	char confidence; /* as in struct cost_row_info */
+};
+
 struct cost_model {
 	char chip[16];
+	struct cost_base base[COST_ROW_COUNT];
 	struct cost_value row[COST_ROW_COUNT];
 	struct cost_op *op; /* [ISA_OP_COUNT] */
 	int n_ops;	    /* mnemonics with a value of their own */
@@ -130,7 +146,10 @@ const struct cost_fit *cost_fit_find(enum cost_row row);
 bool cost_fit_names(const struct cost_fit *f, const char *kernel_or_source);
 const char *cost_origin_name(enum cost_origin o);
 
-/* All rows at their defaults.  *m is overwritten; end with cost_fini(). */
+/*
+ * All rows at the defaults of the chip.  *m is overwritten; end with
+ * cost_fini().
+ */
 void cost_init(struct cost_model *m, const char *chip);
 void cost_fini(struct cost_model *m);
 
@@ -150,7 +169,10 @@ static inline double cost_value(const struct cost_model *m, enum cost_row row)
 }
 /* How many rows have this origin. */
 int cost_count(const struct cost_model *m, enum cost_origin origin);
-/* "3 hardware, 12 published, 121 default (48 of them guesses)" */
+/*
+ * "3 hardware, 12 published, 121 default (48 of them guesses)"; of other chips
+ * "0 hardware, 26 published, 111 guesses taken over from gfx1100".
+ */
 void cost_summary(const struct cost_model *m, char *out, size_t size_bytes);
 
 /*
@@ -162,11 +184,12 @@ enum { COST_DIGEST = 20 };
 void cost_digest(const struct cost_model *m, char out[COST_DIGEST]);
 /*
  * "DIGEST: 2 hardware, 1 published, 175 default, 0 lacking", counting what is
- * not as cost.def has it, so that a measured default is a default.
+ * not as the defaults have it, so that a measured default is a default; with
+ * ", 111 guessed" of other chips.
  */
 enum { COST_ORIGINS = 120 };
 void cost_origins(const struct cost_model *m, char out[COST_ORIGINS]);
-/* The rows that are not as cost.def has them, and lacking instructions. */
+/* The rows that are not the chip's defaults, and lacking instructions. */
 void cost_list_changed(const struct cost_model *m, struct table *t);
 
 /* ----------------------------------------------------- cost_class.c ---- */
@@ -256,13 +279,14 @@ struct cost_import {
 	bool seen[COST_ROW_COUNT];
 };
 /*
- * Published costs of a CSV file, as a run of their own: with columns name,
+ * Published costs of a chip (NULL: gfx1100) in a CSV file, as a run of their
+ * own: with columns name,
  * value, unit and source (names of cost.def), or with those of a table of
  * instruction classes (cost_import.def).  Rows that are no cost of ours, or the
  * second of one, are counted as skipped.
  */
-bool cost_import(struct res_db *db, const char *path, struct cost_import *out,
-		 struct err *e);
+bool cost_import(struct res_db *db, const char *path, const char *chip,
+		 struct cost_import *out, struct err *e);
 
 /* ------------------------------------------------------------- csv.c ---- */
 

@@ -20,7 +20,8 @@ static const char query[] =
 	"SELECT name, metric, unit, value, lo, hi, n, clock_hz, origin, "
 	"source, run, (?2 - start_ns) / 86400e9 FROM v_results "
 	"WHERE area = 'cost' AND params = '{}' AND state = 'complete' "
-	"AND (gfx = ?1 OR (gfx IS NULL AND origin = 'published')) "
+	"AND (gfx = ?1 OR (gfx IS NULL AND origin = 'published' AND "
+	"?1 = '" COST_CHIP "')) "
 	"AND (origin = 'published' OR (?3 AND origin = 'hardware')) "
 	"AND metric IN ('value', 'latency', 'interval') "
 	"AND (correct IS NULL OR correct = 'pass') "
@@ -173,7 +174,7 @@ static void list_value(struct table *t, const struct cost_value *v)
 {
 	list_number(t, 1, v->value);
 	table_cell(t, 3, "%s", cost_origin_name(v->origin));
-	if (v->origin != COST_DEFAULT)
+	if (v->run)
 		table_cell(t, 4, "%.1f", v->age_days);
 	if (!isnan(v->spread))
 		table_cell(t, 5, "%.4g", v->spread);
@@ -212,8 +213,8 @@ void cost_list(const struct cost_model *m, struct table *t)
 		table_cell(t, 0, "%s", row->name);
 		table_cell(t, 2, "%s", row->unit);
 		list_value(t, &m->row[i]);
-		table_cell(t, 7, "%c", row->confidence);
-		list_number(t, 8, row->value);
+		table_cell(t, 7, "%c", m->base[i].confidence);
+		list_number(t, 8, m->base[i].value);
 		if (fit)
 			list_fit(t, fit);
 	}
@@ -233,7 +234,7 @@ void cost_list_changed(const struct cost_model *m, struct table *t)
 	cost_list(m, &all);
 	for (int i = 0; i < all.n_rows; i++) {
 		if (i < COST_ROW_COUNT &&
-		    m->row[i].value == cost_row_info(i)->value)
+		    m->row[i].value == m->base[i].value)
 			continue;
 		table_row(t);
 		for (int c = 0; c < all.n_cols; c++)

@@ -18,12 +18,17 @@ static double spread_of(const struct cost_model *m, enum cost_row row)
 {
 	const struct cost_row_info *info = cost_row_info(row);
 
-	if (m->row[row].origin != COST_DEFAULT)
+	if (m->row[row].origin > COST_DEFAULT)
 		return 1;
 	for (size_t i = 0; i < ARRAY_SIZE(certain); i++)
 		if (!strcmp(info->unit, certain[i]))
 			return 1;
-	return info->confidence == 'L' ? 2 : info->confidence == 'M' ? 1.25 : 1;
+	if (info->confidence == 'L')
+		return 2;
+	/* What is known of another chip only is as good as what is derived. */
+	return info->confidence == 'M' || m->row[row].origin == COST_GUESS ?
+		       1.25 :
+		       1;
 }
 
 /* Which part of the range of this row a draw has, 0..COST_DRAWS - 2. */

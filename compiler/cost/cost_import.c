@@ -141,12 +141,25 @@ static bool take_all(const struct target *t, struct csv *c, const char *path)
 	return true;
 }
 
-static bool into_run(struct target *t, struct csv *c, const char *path)
+/* What is published of gfx1100 is on no device; else the chip is one. */
+static bool name_device(struct target *t, const char *chip, int64_t *device)
+{
+	const struct res_device row = { .name = chip, .gfx = chip,
+					.driver = "published",
+					.origin = RES_PUBLISHED };
+
+	return !chip || !strcmp(chip, COST_CHIP) ||
+	       res_device_id(t->db, &row, device, t->e);
+}
+
+static bool into_run(struct target *t, struct csv *c, const char *path,
+		     const char *chip)
 {
 	struct res_start start = { .tool = "t0-sim import" };
 
 	if (!res_host_self(t->db, &start.host, t->e) ||
 	    !res_build_self(t->db, &start.build, t->e) ||
+	    !name_device(t, chip, &start.device) ||
 	    !res_run_begin(t->db, &start, &t->run, t->e))
 		return false;
 	res_batch_begin(t->db);
@@ -154,8 +167,8 @@ static bool into_run(struct target *t, struct csv *c, const char *path)
 	       res_run_finish(t->db, t->run, RES_COMPLETE, 0, NULL, t->e);
 }
 
-bool cost_import(struct res_db *db, const char *path, struct cost_import *out,
-		 struct err *e)
+bool cost_import(struct res_db *db, const char *path, const char *chip,
+		 struct cost_import *out, struct err *e)
 {
 	struct target t = { .db = db, .out = out, .e = e };
 	struct buf b = { 0 };
@@ -166,7 +179,7 @@ bool cost_import(struct res_db *db, const char *path, struct cost_import *out,
 	c.at = b.data;
 	ok = ok && (csv_next(&c) ||
 		    err_set(e, ERR_INPUT, "%s: is empty", path)) &&
-	     into_run(&t, &c, path);
+	     into_run(&t, &c, path, chip);
 	buf_fini(&b);
 	return ok;
 }

@@ -66,7 +66,7 @@ static void costs(const uint8_t *data, size_t size)
 	struct cost_import counts;
 	struct err e = { 0 };
 
-	if (!cost_import(db, input_file(data, size, NULL), &counts, &e) &&
+	if (!cost_import(db, input_file(data, size, NULL), NULL, &counts, &e) &&
 	    !e.msg[0])
 		BUG("refused without a reason");
 	e = (struct err){ 0 };

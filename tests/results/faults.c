@@ -193,7 +193,7 @@ static bool op_costs(int64_t *stored, struct err *e)
 {
 	struct res_db *db = res_open(path, RES_WRITE, e);
 	struct cost_import counts;
-	bool good = db && cost_import(db, costs, &counts, e);
+	bool good = db && cost_import(db, costs, NULL, &counts, e);
 
 	*stored = 0;
 	res_close(db);
