@@ -70,7 +70,8 @@ static bool is_usable(const struct card_code *c)
 	const struct cc_stats *s = &c->code.object[0].stats;
 
 	return s->spills <= SPILLS_MOST &&
-	       tune_groups_at_once(&c->config, (int)s->vgprs, s->lds_bytes);
+	       tune_groups_at_once(TUNE_CHIP, &c->config, (int)s->vgprs,
+				   s->lds_bytes);
 }
 
 static void add_candidate(struct design *d, const struct size *s,

@@ -9,6 +9,12 @@
 /* From 2048 cubed on a launch costs little. */
 #define LARGE_FLOP (2.0 * 2048 * 2048 * 2048)
 
+/* What others published, and what the simulator is off by, is of one chip. */
+static bool is_published(const struct tune_report *r)
+{
+	return !strcmp(r->costs->chip, TUNE_CHIP);
+}
+
 /* Share of what all matrix pipes could do at this clock. */
 static double peak_share(const struct tune_problem *p, double time_s,
 			 double clock_hz, const struct cost_model *m)
@@ -151,9 +157,12 @@ static void add_row(struct table *t, const struct tune_report *r,
 	gemm_op_name(&p->op, text, sizeof(text));
 	table_cell(t, OP, "%s", text);
 	table_cell(t, CACHES, "%s", tune_caches_name(p->caches));
-	set_number(t, ROCBLAS, published_tflops(PUBLISHED_ROCBLAS, p), 1);
-	set_number(t, TRITON, published_triton(p), 1);
-	set_number(t, T0_GPU, published_tflops(PUBLISHED_T0_GPU, p), 1);
+	if (is_published(r)) {
+		set_number(t, ROCBLAS, published_tflops(PUBLISHED_ROCBLAS, p),
+			   1);
+		set_number(t, TRITON, published_triton(p), 1);
+		set_number(t, T0_GPU, published_tflops(PUBLISHED_T0_GPU, p), 1);
+	}
 	table_cell(t, TRIED, "%u", o->timed);
 	table_cell(t, SPACE, "%u", o->space);
 	if (o->found)
@@ -273,6 +282,21 @@ static void note_drawn(const struct tune_report *r,
 	}
 }
 
+/* Of a chip whose times nobody published. */
+static void note_guesses(const struct tune_report *r)
+{
+	char costs[128];
+
+	cost_summary(r->costs, costs, sizeof(costs));
+	fold_printf(r->out, 0,
+		    "\nSimulated times are those of a %s at %.0f MHz, less the "
+		    "more of the time the card is busy, down to %.0f MHz.  "
+		    "Costs: %s; how far times are off is not known "
+		    "(t0-sim costs --chip %s).\n",
+		    r->costs->chip, cost_value(r->costs, COST_CLOCK_SHORT),
+		    cost_value(r->costs, COST_CLOCK), costs, r->costs->chip);
+}
+
 /* The fastest that others published; NAN: nothing is. */
 static double published_best(const struct tune_problem *p, const char **who)
 {
@@ -300,7 +324,7 @@ static void note_behind(const struct tune_report *r,
 {
 	double launch = cost_value(r->costs, COST_LAUNCH) * 1e-6;
 
-	for (size_t i = 0; i < n; i++) {
+	for (size_t i = 0; i < n && is_published(r); i++) {
 		const double flop = tune_flop(&o[i].problem) / 1e12;
 		const char *who = "";
 		const double theirs = published_best(&o[i].problem, &who);
@@ -340,6 +364,8 @@ static void print_notes(const struct tune_report *r,
 			cost_value(r->costs, COST_CLOCK),
 			cost_value(r->costs, COST_LAUNCH));
 		note_error(r);
+	} else if (!is_published(r)) {
+		note_guesses(r);
 	}
 	note_drawn(r, o, n);
 	note_launch(r, o, n);
@@ -359,6 +385,7 @@ static bool explain_winner(const struct tune_report *r,
 
 	cc_options_init(&options);
 	options.costs = r->costs;
+	options.chip = r->costs->chip;
 	bool ok = gemm_config_parse(o->config, &c, e) &&
 		  gemm_compile(&o->problem.op, &c, &options, &code, e) &&
 		  tune_simulate(&o->problem, &c, &code, r->costs, true, &t, e);
@@ -371,7 +398,8 @@ static bool explain_winner(const struct tune_report *r,
 			"\n%s: %s\n  %u VGPRs, %u bytes of LDS, %u "
 			"bytes of code, %d workgroups of a WGP at once\n%s",
 			shape, o->config, s->vgprs, s->lds_bytes, s->code_bytes,
-			tune_groups_at_once(&c, (int)s->vgprs, s->lds_bytes),
+			tune_groups_at_once(r->costs->chip, &c, (int)s->vgprs,
+					    s->lds_bytes),
 			t.explain.data ? t.explain.data : "");
 	}
 	tune_simulation_fini(&t);
@@ -388,7 +416,8 @@ static bool find_error(const struct tune_report *r,
 
 	*any = false;
 	for (size_t i = 0; i < n; i++)
-		*any |= o[i].found && o[i].origin == RES_SIMULATED;
+		*any |= o[i].found && o[i].origin == RES_SIMULATED &&
+			is_published(r);
 	if (!*any)
 		return true;
 	db = r->db ? res_open(r->db, RES_READ, e) : NULL;

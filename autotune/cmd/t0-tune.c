@@ -160,7 +160,8 @@ static bool search_all(struct options *x, const struct tune_report *r,
 	} else {
 		struct tune_outcome *out = xcalloc(l->n, sizeof(*out));
 
-		ok = published_store(x->o.db, x->o.costs, x->o.shard, e);
+		ok = strcmp(x->o.costs->chip, TUNE_CHIP) ||
+		     published_store(x->o.db, x->o.costs, x->o.shard, e);
 		struct tune_watch *w = ok && x->tui ? tune_watch_open(&x->o) :
 						      NULL;
 		ok = ok && tune_search(&x->o, l, out, e);
@@ -176,6 +177,25 @@ static bool search_all(struct options *x, const struct tune_report *r,
 	return ok;
 }
 
+/* Of the device, which is opened to say so where it may be another one. */
+static bool find_chip(const struct options *x, char chip[16], struct err *e)
+{
+	const char *spec = x->o.device ? x->o.device : "";
+	struct kfd_dev *dev;
+
+	snprintf(chip, 16, "%s", TUNE_CHIP);
+	if (is_host(x) || !*spec ||
+	    (!strncmp(spec, "soft", 4) && !strstr(spec, ":gfx")))
+		return true;
+	if (!kfd_open(&dev, x->o.device, e))
+		return false;
+	snprintf(chip, 16, "%s", kfd_info(dev)->gfx);
+	kfd_close(dev);
+	return isa_chip_find(chip) ||
+	       err_set(e, ERR_UNSUPPORTED, "device %s is %s, whose code is "
+		       "not known", x->o.device, chip);
+}
+
 static bool run_tuner(struct cmd *c, struct err *e)
 {
 	struct options *x = (struct options *)c;
@@ -186,15 +206,15 @@ static bool run_tuner(struct cmd *c, struct err *e)
 		.explain = x->explain, .db = res_path(x->o.db),
 		.costs = &costs,
 	};
-	char spec[256];
+	char spec[256], chip[16];
 
 	if (!is_host(x))
 		x->o.device = kfd_spec_asked(x->o.device, spec);
 	x->o.costs = &costs;
-	bool ok = add_problems(x, &l, e);
+	bool ok = add_problems(x, &l, e) && find_chip(x, chip, e);
 	if (ok) {
 		keep_shard(x, &l);
-		ok = cost_open(&costs, TUNE_CHIP, x->o.db, !x->list,
+		ok = cost_open(&costs, chip, x->o.db, !x->list,
 			       COST_HARDWARE, &x->set, e) &&
 		     (x->list ? tune_report_space(&r, &l, e) :
 				search_all(x, &r, &l, e));
@@ -252,19 +272,19 @@ static bool run_compare(struct cmd *c, struct err *e)
 	struct options *x = (struct options *)c;
 	struct tune_problems l = { 0 };
 	struct cost_model costs;
-	char spec[256];
+	char spec[256], chip[16];
 
 	if (is_host(x))
 		return err_set(e, ERR_USAGE, "--device host runs no code "
 			       "objects");
 	x->o.device = kfd_spec_asked(x->o.device, spec);
-	bool ok = add_problems(x, &l, e);
+	bool ok = add_problems(x, &l, e) && find_chip(x, chip, e);
 	if (ok && l.n != 1)
 		ok = err_set(e, ERR_USAGE, "--shapes: %zu products, wanted the "
 			     "one that FILE computes", l.n);
 	ok = ok && load_foreign(x, e);
 	if (ok) {
-		ok = cost_open(&costs, TUNE_CHIP, x->o.db, true, COST_HARDWARE,
+		ok = cost_open(&costs, chip, x->o.db, true, COST_HARDWARE,
 			       &x->set, e) &&
 		     compare_one(x, &l.v[0], &costs, e);
 		cost_fini(&costs);
@@ -367,8 +387,8 @@ static const struct cli_opt options[] = {
 	  "bias, scale, relu, silu, gelu, swiglu, shrink, residual, "
 	  "beta" },
 	{ "device", 0, CLI_STR, &x.o.device, "SPEC",
-	  "soft, soft*N:M, kfd, kfd:N, or host for this processor; default: "
-	  "$T0_DEVICE, else the first gfx11 GPU, else soft" },
+	  "soft[:CHIP], soft*N:M, kfd, kfd:N, or host for this processor; "
+	  "default: $T0_DEVICE, else the first gfx11 GPU, else soft" },
 	{ "db", 0, CLI_STR, &x.o.db, "FILE", RES_DB_HELP },
 	{ "set", 0, CLI_LIST, &x.set, "NAME=VALUE",
 	  "change a cost of the simulator (compiler/cost/cost.def)" },

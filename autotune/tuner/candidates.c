@@ -130,7 +130,7 @@ bool candidates_init(struct candidates *h, const struct tune_problem *p,
 	tune_space_fini(&space);
 	return res_tune_each(s->db, &key, take_known, h, e) &&
 	       store_space(h, s, &key, e) &&
-	       res_tune_winners(s->db, TUNE_CHIP, op, add_seed, &seeding, e);
+	       res_tune_winners(s->db, s->chip, op, add_seed, &seeding, e);
 }
 
 void candidates_fini(struct candidates *h)

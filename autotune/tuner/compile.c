@@ -79,6 +79,7 @@ static void build_entry(struct code_cache *c, struct code_entry *x)
 
 	cc_options_init(&o);
 	o.costs = c->o->costs;
+	o.chip = c->o->costs->chip;
 	bool good = (c->o->compile ? c->o->compile : gemm_compile)(
 		&x->op, &x->config, &o, &x->code, &x->why);
 
@@ -110,8 +111,8 @@ const struct gemm_code *code_get(struct code_cache *c,
 	return x->state == READY ? &x->code : NULL;
 }
 
-bool code_is_usable(const struct gemm_config *c, const struct gemm_code *code,
-		    struct err *e)
+bool code_is_usable(const char *chip, const struct gemm_config *c,
+		    const struct gemm_code *code, struct err *e)
 {
 	const struct cc_stats *s = &code->object[0].stats;
 
@@ -120,7 +121,7 @@ bool code_is_usable(const struct gemm_config *c, const struct gemm_code *code,
 		return err_set(e, ERR_UNSUPPORTED, "spills: %u registers go to "
 			       "memory (%u bytes a lane)", s->spills,
 			       s->scratch_bytes);
-	if (!tune_groups_at_once(c, (int)s->vgprs, s->lds_bytes))
+	if (!tune_groups_at_once(chip, c, (int)s->vgprs, s->lds_bytes))
 		return err_set(e, ERR_UNSUPPORTED, "no workgroup fits a WGP: "
 			       "%u VGPRs, %u bytes of LDS", s->vgprs,
 			       s->lds_bytes);

@@ -116,7 +116,7 @@ static bool is_right(struct decider *j, struct candidates *h, size_t i,
 	tune_object_digest(code, object);
 	tune_class(h->p, &x->c.config, class);
 	struct res_tune_check row = {
-		.target = TUNE_CHIP, .op = op, .config = x->config,
+		.target = j->s->chip, .op = op, .config = x->config,
 		.object = object, .class = class,
 	};
 	if (!res_tune_checked(j->s->db, &row, answer, e))
@@ -391,7 +391,7 @@ bool decide_stored(struct decider *j, const struct tune_problem *p,
 						 j->operands, op);
 	struct known k = { .key = &key, .budget = &j->o->budget, .out = out };
 
-	return res_tune_winners(j->s->db, TUNE_CHIP, op, take_known, &k, e) &&
+	return res_tune_winners(j->s->db, j->s->chip, op, take_known, &k, e) &&
 	       (!out->found ||
 		res_tune_each(j->s->db, &key, take_count, out, e));
 }

@@ -158,7 +158,7 @@ static bool time_it(struct search *s, const struct tune_problem *p,
 	const struct gemm_code *code = code_get(s->codes, &p->op,
 						&x->c.config, e);
 
-	if (!code || !code_is_usable(&x->c.config, code, e) ||
+	if (!code || !code_is_usable(s->o->costs->chip, &x->c.config, code, e) ||
 	    !tune_simulate(p, &x->c.config, code, s->o->costs, false, &t, e))
 		return false;
 	tune_object_digest(code, x->object);

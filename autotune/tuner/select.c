@@ -81,7 +81,7 @@ static bool is_known(struct tune_selector *s, const char *op,
 	bool ok = res_query_int(s->store.db, &n, e, "SELECT count(*) FROM "
 				"v_tune_checks WHERE target = ? AND op = ? AND "
 				"config = ? AND class = ? AND verdict = 'pass'",
-				"tttt", TUNE_CHIP, op, config, class);
+				"tttt", s->o->costs->chip, op, config, class);
 
 	*known = n > 0;
 	return ok;
@@ -103,6 +103,7 @@ static bool prove_code(struct tune_selector *s, const struct tune_problem *p,
 	*proven = false;
 	cc_options_init(&options);
 	options.costs = s->o->costs;
+	options.chip = s->o->costs->chip;
 	gemm_op_name(&p->op, op, sizeof(op));
 	gemm_config_name(&c->config, config, sizeof(config));
 	tune_class(p, &c->config, class);
@@ -116,7 +117,7 @@ static bool prove_code(struct tune_selector *s, const struct tune_problem *p,
 		return true;
 	tune_object_digest(&c->code, object);
 	struct res_tune_check row = {
-		.target = TUNE_CHIP, .op = op, .config = config,
+		.target = s->o->costs->chip, .op = op, .config = config,
 		.object = object, .class = class,
 	};
 	bool ok = res_tune_checked(s->store.db, &row, &answer, e) &&
@@ -196,7 +197,7 @@ static bool from_winners(struct tune_selector *s, const struct tune_problem *p,
 	char op[TUNE_TEXT];
 
 	gemm_op_name(&p->op, op, sizeof(op));
-	if (!res_tune_winners(s->store.db, TUNE_CHIP, op, consider_winner, &f,
+	if (!res_tune_winners(s->store.db, s->o->costs->chip, op, consider_winner, &f,
 			      e))
 		return false;
 	for (int i = 0; i < f.n && !*found; i++) {

@@ -79,7 +79,8 @@ static struct where find_where(const struct tune_problem *p,
 			       const struct cost_model *m)
 {
 	const struct cc_stats *s = &code->object[0].stats;
-	int at_once = tune_groups_at_once(c, (int)s->vgprs, s->lds_bytes);
+	int at_once = tune_groups_at_once(m->chip, c, (int)s->vgprs,
+					  s->lds_bytes);
 	struct rounds r = count_rounds(p, c, at_once ? at_once : 1, m);
 	double masked = tune_masked_share(p, c);
 	struct where w = { .warm_bytes = (uint64_t)tune_bytes_warm(p),
@@ -214,7 +215,7 @@ static void apply_bound(const struct tune_problem *p,
 	struct tune_candidate x = { .config = *c };
 	struct tune_needs needs = {
 		(int)s->vgprs,
-		tune_groups_at_once(c, (int)s->vgprs, s->lds_bytes),
+		tune_groups_at_once(m->chip, c, (int)s->vgprs, s->lds_bytes),
 		s->lds_bytes,
 	};
 

@@ -55,8 +55,8 @@ static const size_t n_variants = 0
 
 /* ---- what a workgroup takes ---- */
 
-int tune_groups_at_once(const struct gemm_config *c, int vgprs,
-			uint32_t lds_bytes)
+int tune_groups_at_once(const char *chip, const struct gemm_config *c,
+			int vgprs, uint32_t lds_bytes)
 {
 	int waves_n = c->waves_m * c->waves_n;
 	struct isa_resources need = {
@@ -65,7 +65,7 @@ int tune_groups_at_once(const struct gemm_config *c, int vgprs,
 	};
 	struct isa_occupancy o;
 
-	if (!waves_n || !isa_occupancy(TUNE_CHIP, &need, &o))
+	if (!waves_n || !isa_occupancy(chip, &need, &o))
 		return 0;
 	return o.workgroups * (c->cu_mode ? 2 : 1);
 }
@@ -74,7 +74,7 @@ int tune_groups_at_once(const struct gemm_config *c, int vgprs,
  * What the code holds at once: accumulators, a column of fragments of A and
  * two of B, the tiles that wait in registers, and addresses.
  */
-void tune_needs_guess(const struct tune_problem *p,
+void tune_needs_guess(const char *chip, const struct tune_problem *p,
 		      const struct gemm_config *c, struct tune_needs *out)
 {
 	int in = (int)tune_type_bytes(p->op.in);
@@ -91,7 +91,8 @@ void tune_needs_guess(const struct tune_problem *p,
 		row -= 16;
 	out->lds_bytes = (uint32_t)((c->m + (c->b_direct ? 0 : c->n)) * row *
 				    (c->buffers ? c->buffers : 1));
-	out->groups = tune_groups_at_once(c, out->vgprs, out->lds_bytes);
+	out->groups = tune_groups_at_once(chip, c, out->vgprs,
+					 out->lds_bytes);
 }
 
 /* ---- the list ---- */
@@ -138,7 +139,7 @@ static void add_candidate(struct listing *l, const struct gemm_config *config)
 		reject_candidate(c, e.msg);
 		return;
 	}
-	tune_needs_guess(p, config, &needs);
+	tune_needs_guess(l->m->chip, p, config, &needs);
 	if (!needs.groups) {
 		snprintf(c->reason, sizeof(c->reason), "no workgroup fits a "
 			 "WGP: about %d VGPRs and %u bytes of LDS",

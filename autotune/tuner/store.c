@@ -50,6 +50,23 @@ static bool code_digest(struct tune_store *s, int64_t build, struct err *e)
 	return ok;
 }
 
+/*
+ * Simulated times of gfx1100 are on no device; others' name their chip, so that
+ * none is compared with those of another.
+ */
+static bool name_device(const struct tune_store *s, int64_t *device,
+			struct err *e)
+{
+	char name[48];
+	const struct res_device row = { .name = name, .gfx = s->chip,
+					.driver = "sim",
+					.origin = RES_SIMULATED };
+
+	snprintf(name, sizeof(name), "%s, pipeline simulator", s->chip);
+	return !strcmp(s->chip, TUNE_CHIP) ||
+	       res_device_id(s->db, &row, device, e);
+}
+
 bool tune_store_open(struct tune_store *s, const struct tune_opts *o,
 		     struct err *e)
 {
@@ -58,11 +75,13 @@ bool tune_store_open(struct tune_store *s, const struct tune_opts *o,
 				   .shard = o->shard, .work = o->work };
 
 	*s = (struct tune_store){ 0 };
+	snprintf(s->chip, sizeof(s->chip), "%s", o->costs->chip);
 	cost_digest(o->costs, s->costs);
 	s->db = res_open(o->db, RES_WRITE, e);
 	return s->db && res_host_self(s->db, &start.host, e) &&
 	       res_build_self(s->db, &start.build, e) &&
 	       code_digest(s, start.build, e) &&
+	       name_device(s, &start.device, e) &&
 	       res_run_begin(s->db, &start, &s->run, e);
 }
 
@@ -92,7 +111,7 @@ struct res_tune_key tune_store_key(const struct tune_store *s,
 {
 	gemm_op_name(&p->op, op, TUNE_TEXT);
 	return (struct res_tune_key){
-		.target = TUNE_CHIP, .op = op, .m = p->m, .n = p->n,
+		.target = s->chip, .op = op, .m = p->m, .n = p->n,
 		.k = p->k, .batch = p->batch, 
 		.caches = tune_caches_name(p->caches), .origin = origin,
 		.operands = operands, .costs = s->costs, .code = s->code,

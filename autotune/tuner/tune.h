@@ -1,6 +1,6 @@
 /*
- * autotune/tuner - which tile configuration is best for a matrix product of
- * gfx1100, and is it right: the manual.
+ * autotune/tuner - which tile configuration is best for a matrix product of a
+ * chip, that of the costs, and is it right: the manual.
  *
  * A *problem* is an operation (compiler/gemm/gemm.h) with its sizes.  For each
  * the tuner
@@ -45,7 +45,8 @@
 #include "probes/common/common.h"
 #include "results/db/tunes.h"
 
-#define TUNE_CHIP "gfx1100"
+/* Of the kit for a card (autotune/card) and of what others published. */
+#define TUNE_CHIP COST_CHIP
 
 /*
  * Where operands lie before a product begins.  Loops that call one product over
@@ -160,11 +161,11 @@ struct tune_needs {
 	int vgprs, groups; /* workgroups of a WGP at once */
 	uint32_t lds_bytes;
 };
-void tune_needs_guess(const struct tune_problem *p,
+void tune_needs_guess(const char *chip, const struct tune_problem *p,
 		      const struct gemm_config *c, struct tune_needs *out);
-/* Workgroups that a WGP holds at once; 0: none. */
-int tune_groups_at_once(const struct gemm_config *c, int vgprs,
-			uint32_t lds_bytes);
+/* Workgroups that a WGP of the chip holds at once; 0: none. */
+int tune_groups_at_once(const char *chip, const struct gemm_config *c,
+			int vgprs, uint32_t lds_bytes);
 
 /* -------------------------------------------------------- roofline.c ---- */
 
@@ -314,7 +315,7 @@ struct tune_opts {
 	unsigned jobs; /* 0: a thread per processor */
 	uint64_t seed;
 	bool quiet;
-	const struct cost_model *costs;
+	const struct cost_model *costs; /* of the chip that is tuned for */
 	const volatile int *stop; /* set: end soon, keep what there is */
 	/* NULL, or told of each, by the thread that searches. */
 	void (*see)(void *ctx, const struct tune_seen *x);
@@ -377,6 +378,7 @@ bool tune_search(const struct tune_opts *o, const struct tune_problems *l,
 struct tune_store {
 	struct res_db *db;
 	int64_t run;
+	char chip[16];
 	char costs[20], code[RES_IDENTITY]; /* digests of the keys */
 };
 /* Opens the database and a run; `inputs` as in struct res_start. */

@@ -284,8 +284,8 @@ const struct gemm_code *code_get(struct code_cache *c,
 				 const struct gemm_config *config,
 				 struct err *e);
 /* What there is no use in running: spills, no workgroup fits. */
-bool code_is_usable(const struct gemm_config *c, const struct gemm_code *code,
-		    struct err *e);
+bool code_is_usable(const char *chip, const struct gemm_config *c,
+		    const struct gemm_code *code, struct err *e);
 
 /* ----------------------------------------------------------- draws.c ---- */
 

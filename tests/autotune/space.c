@@ -118,7 +118,7 @@ static void test_bound(void)
 		.buffers = 1, .prefetch = 1, .unroll = 1, .split = 1 } };
 	struct tune_needs needs;
 
-	tune_needs_guess(&p, &c.config, &needs);
+	tune_needs_guess("gfx1100", &p, &c.config, &needs);
 	tune_roofline(&p, &costs, &needs, &c);
 	/*
 	 * 1024 tiles on 48 WGPs: the fullest has 22 of 21.3.  Between two the
@@ -152,7 +152,7 @@ static double predicted(const struct tune_problem *p, const char *name,
 	    !gemm_compile(&p->op, &c.config, NULL, &code, &e) ||
 	    !tune_simulate(p, &c.config, &code, &costs, false, &t, &e))
 		diag("%s: %s", name, e.msg);
-	tune_needs_guess(p, &c.config, &needs);
+	tune_needs_guess("gfx1100", p, &c.config, &needs);
 	tune_roofline(p, &costs, &needs, &c);
 	*bound_s = c.bound_s;
 	tune_simulation_fini(&t);
