@@ -59,6 +59,7 @@ static const struct field {
 	{ "next_free_sgpr", W_NEXT_SGPR, 0, 32, ANY, 0 },
 	{ "reserve_vcc", W_RESERVE, 0, 1, ANY, 0 },
 	{ "reserve_flat_scratch", W_RESERVE, 0, 1, BEFORE_GFX11, 0 },
+	{ "reserve_xnack_mask", W_RESERVE, 0, 1, ANY, 0 },
 	{ "float_round_mode_32", W_RSRC1, 12, 2, ANY, 0 },
 	{ "float_round_mode_16_64", W_RSRC1, 14, 2, ANY, 0 },
 	{ "float_denorm_mode_32", W_RSRC1, 16, 2, ANY, 0 },
@@ -121,9 +122,9 @@ static bool field_exists(enum isa_gen gen, const struct field *f)
 {
 	switch (f->when) {
 	case BEFORE_GFX11:
-		return gen == ISA_GFX10_3;
+		return gen < ISA_GFX11;
 	case GFX11_ON:
-		return gen != ISA_GFX10_3;
+		return gen >= ISA_GFX11;
 	case BEFORE_GFX12:
 		return gen != ISA_GFX12;
 	case GFX12_ON:

@@ -40,6 +40,8 @@ static const char *const slot_word[ISA_SLOT_COUNT] = {
 	[ISA_SLOT_DEPCTR] = "DEPCTR",
 	[ISA_SLOT_SDATA] = "SDATA",
 	[ISA_SLOT_SDIMM] = "SDIMM",
+	[ISA_SLOT_SDSRC] = "SDSRC",
+	[ISA_SLOT_SDATAG] = "SDATAG",
 	[ISA_SLOT_SBASE] = "SBASE",
 	[ISA_SLOT_SOFF] = "SOFF",
 	[ISA_SLOT_VADDR] = "VADDR",
@@ -127,7 +129,7 @@ static void add_difference(struct table *t, const char *name, const char *what,
 /* Of these generations the table has nothing that only graphics needs. */
 static bool is_compute_only(enum isa_gen gen)
 {
-	return gen == ISA_GFX10_3 || gen == ISA_GFX12;
+	return gen < ISA_GFX11 || gen == ISA_GFX12;
 }
 
 static bool is_graphics(const struct isa_op_info *op)

@@ -43,6 +43,8 @@ static const char *const slot_name[ISA_SLOT_COUNT] = {
 	[ISA_SLOT_DELAY] = "ALU delays",
 	[ISA_SLOT_DEPCTR] = "dependency counters",
 	[ISA_SLOT_SDATA] = "scalar data",
+	[ISA_SLOT_SDSRC] = "scalar data",
+	[ISA_SLOT_SDATAG] = "scalar data",
 	[ISA_SLOT_SDIMM] = "immediate in SDATA",
 	[ISA_SLOT_SBASE] = "scalar base",
 	[ISA_SLOT_SOFF] = "scalar offset and 21-bit immediate",
@@ -125,7 +127,8 @@ static void info_opcodes(const struct isa_op_info *op, enum isa_op id,
 static void info_generations(enum isa_op id, struct buf *b)
 {
 	static const char *const name[ISA_GEN_COUNT] = {
-		[ISA_GFX10_3] = "gfx10_3", [ISA_GFX11] = "gfx11",
+		[ISA_GFX10_1] = "gfx10_1", [ISA_GFX10_3] = "gfx10_3",
+		[ISA_GFX11] = "gfx11",
 		[ISA_GFX11_5] = "gfx11_5", [ISA_GFX12] = "gfx12",
 	};
 

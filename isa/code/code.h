@@ -284,10 +284,16 @@ static inline uint32_t isa_swap_m0(uint32_t reg)
 	return reg == ISA_R_NULL || reg == ISA_R_M0 ? reg ^ 1 : reg;
 }
 
-/* SADDR of gfx10_3's scratch without any address; -1 elsewhere. */
+/*
+ * SADDR of gfx10_3's scratch without any address, which LLVM 19 also has for
+ * gfx10_1's loads to LDS; -1 elsewhere.
+ */
 static inline uint32_t isa_inst_absent_saddr(const struct isa_inst *in)
 {
-	return in->gen == ISA_GFX10_3 && in->fmt == ISA_FMT_SCRATCH ?
+	return in->fmt == ISA_FMT_SCRATCH &&
+			       (in->gen == ISA_GFX10_3 ||
+				(in->gen == ISA_GFX10_1 &&
+				 isa_op_info(in->op)->flags & ISA_LDSDMA)) ?
 		       ISA_R_EXEC_HI : ~0u;
 }
 
@@ -302,7 +308,7 @@ static inline bool isa_inst_is_align(const struct isa_inst *in)
 {
 	return (in->op == ISA_v_alignbit_b32 ||
 		in->op == ISA_v_alignbyte_b32) &&
-	       in->gen != ISA_GFX10_3;
+	       in->gen >= ISA_GFX11;
 }
 
 /* Sparse matrix products of gfx12. */

@@ -71,7 +71,7 @@ static bool is_absent(enum isa_gen gen, enum isa_fmt fmt)
 	case ISA_FMT_VOPD:
 	case ISA_FMT_VINTERP:
 	case ISA_FMT_LDSDIR:
-		return gen == ISA_GFX10_3;
+		return gen < ISA_GFX11;
 	default:
 		return false;
 	}
@@ -80,10 +80,11 @@ static bool is_absent(enum isa_gen gen, enum isa_fmt fmt)
 /* A format without a LAYOUT of the generation is encoded as in gfx11. */
 static enum isa_fmt format_in(enum isa_gen gen, uint32_t w)
 {
+	const enum isa_gen whose = isa_layout_gen(gen);
 	enum isa_fmt fmt;
 
 #define LAYOUT(name, its_gen, fmt, dwords, mask, bits)          \
-	if (gen == ISA_##its_gen && (w & (mask)) == (bits))     \
+	if (whose == ISA_##its_gen && (w & (mask)) == (bits))   \
 		return ISA_FMT_##fmt;
 #include "isa/tables/formats.def"
 	fmt = format_of(w);
@@ -94,7 +95,7 @@ static enum isa_fmt format_in(enum isa_gen gen, uint32_t w)
 
 enum isa_fmt isa_format_of(enum isa_gen gen, uint32_t word)
 {
-	return gen == ISA_GFX12 || gen == ISA_GFX10_3 ? format_in(gen, word) :
+	return gen == ISA_GFX12 || gen < ISA_GFX11 ? format_in(gen, word) :
 							format_of(word);
 }
 
@@ -142,14 +143,14 @@ static const char *decode_dpp(struct decoder *d)
 	uint32_t src0 = in->f[ISA_F_SRC0], w;
 	bool vop3 = is_vop3(in);
 
-	if (d->t->gen == ISA_GFX10_3 && isa_fmt_is_e32(in->fmt) &&
+	if (d->t->gen < ISA_GFX11 && isa_fmt_is_e32(in->fmt) &&
 	    src0 == SRC_SDWA && d->op->n_opnd)
 		return isa_decode_sdwa(d);
 	if (!(isa_fmt_is_e32(in->fmt) || vop3) || in->fmt == ISA_FMT_VINTERP ||
 	    !is_dpp(src0) || !d->op->n_opnd)
 		return NULL;
 	if (!(d->op->flags & (vop3 ? ISA_DPP64 : ISA_DPP)) ||
-	    (d->t->gen == ISA_GFX10_3 &&
+	    (d->t->gen < ISA_GFX11 &&
 	     (vop3 || in->fmt == ISA_FMT_VOPC ||
 	      in->op == ISA_v_pk_fmac_f16)))
 		return "DPP not allowed here";
@@ -269,7 +270,7 @@ const char *isa_decode(const struct isa_target *t, const void *code,
 		return "truncated";
 	in->gen = t->gen;
 	in->fmt = isa_format_of(t->gen, d.word[0]);
-	in->m0_is_124 = t->gen == ISA_GFX10_3;
+	in->m0_is_124 = t->gen < ISA_GFX11;
 	if (!in->fmt)
 		return "reserved encoding";
 	in->layout = isa_layout(t->gen, in->fmt);

@@ -49,7 +49,7 @@ static unsigned opsel_bits(const struct isa_inst *in)
 	case ISA_v_dot2_bf16_bf16:
 		return 12;
 	}
-	if (in->op == ISA_v_fmac_f16 && in->gen == ISA_GFX10_3)
+	if (in->op == ISA_v_fmac_f16 && in->gen < ISA_GFX11)
 		return 0;
 	if (isa_inst_is_align(in))
 		return 4;
@@ -78,7 +78,7 @@ static unsigned mods_ignored(const struct decoder *d)
 {
 	switch (d->in->op) {
 	case ISA_v_ldexp_f16:
-		return d->t->gen == ISA_GFX10_3 ? 2 : 0;
+		return d->t->gen < ISA_GFX11 ? 2 : 0;
 	case ISA_v_ldexp_f32:
 	case ISA_v_ldexp_f64:
 	case ISA_v_trig_preop_f64:
@@ -105,7 +105,7 @@ static const char *check_vop3(struct decoder *d)
 	d->mods = (flags & ISA_MOD0 ? 1 : 0) | (flags & ISA_MOD1 ? 2 : 0) |
 		  (flags & ISA_MOD2 ? 4 : 0);
 	d->mods &= d->has;
-	if (in->op == ISA_v_ldexp_f16 && in->gen == ISA_GFX10_3)
+	if (in->op == ISA_v_ldexp_f16 && in->gen < ISA_GFX11)
 		d->mods &= 1;
 	if ((f[ISA_F_NEG] | f[ISA_F_ABS]) & ~(d->mods | mods_ignored(d)))
 		return "neg or abs not allowed here";
@@ -114,7 +114,7 @@ static const char *check_vop3(struct decoder *d)
 	if (f[ISA_F_OMOD] && !(flags & ISA_OMOD))
 		return "output modifier not allowed here";
 	if (flags & ISA_OPSEL && f[ISA_F_OPSEL] & 7 & ~d->has &&
-	    !(in->op == ISA_v_fmac_f16 && in->gen == ISA_GFX10_3))
+	    !(in->op == ISA_v_fmac_f16 && in->gen < ISA_GFX11))
 		return "op_sel of a source that does not exist";
 	d->opsel = isa_inst_opsel(in);
 	return f[ISA_F_OPSEL] & ~d->opsel && isa_inst_byte_sel(in) >= 0 &&
@@ -286,7 +286,7 @@ static const char *check_buffer(const struct decoder *d)
 	const uint32_t *f = d->in->f;
 	uint32_t flags = d->op->flags;
 
-	if (d->t->gen == ISA_GFX10_3 && d->op->flags & ISA_ATOMIC &&
+	if (d->t->gen < ISA_GFX11 && d->op->flags & ISA_ATOMIC &&
 	    f[ISA_F_DLC])
 		return "dlc not allowed here";
 	if (f[ISA_F_TFE] && (d->in->fmt == ISA_FMT_MTBUF ||
@@ -340,7 +340,7 @@ static bool flat_unused(const struct decoder *d)
 	bool saddr = f[ISA_F_SADDR] != ISA_R_NULL;
 	bool flat = d->in->fmt == ISA_FMT_FLAT;
 
-	if (d->t->gen == ISA_GFX10_3)
+	if (d->t->gen < ISA_GFX11)
 		return f[ISA_F_RSV1] || (flat && saddr);
 	if (d->in->fmt == ISA_FMT_SCRATCH)
 		return false;
@@ -363,7 +363,7 @@ const char *isa_decode_check(struct decoder *d)
 			 (f[ISA_F_GLC] || f[ISA_F_DLC]);
 		if (d->t->gen == ISA_GFX12)
 			return check_smem_gfx12(d);
-		if (d->t->gen == ISA_GFX10_3)
+		if (d->t->gen < ISA_GFX11)
 			return NULL;
 		break;
 	case ISA_FMT_VOP1:

@@ -49,7 +49,7 @@ static inline bool is_vop3(const struct isa_inst *in)
 /* Bits of the signed offsets of FLAT, GLOBAL and SCRATCH. */
 static inline int flat_offset_bits(enum isa_gen gen)
 {
-	return gen == ISA_GFX12 ? 24 : gen == ISA_GFX10_3 ? 12 : 13;
+	return gen == ISA_GFX12 ? 24 : gen < ISA_GFX11 ? 12 : 13;
 }
 
 /* Fields that hold a scalar register or source, whatever the row. */

@@ -59,14 +59,14 @@ static const char *use_literal(struct decoder *d, struct isa_operand *o)
 static bool takes_lds_direct(const struct decoder *d,
 			     const struct isa_operand *o)
 {
-	return d->t->gen == ISA_GFX10_3 && o->dwords == 1 &&
+	return d->t->gen < ISA_GFX11 && o->dwords == 1 &&
 	       (isa_fmt_is_e32(d->in->fmt) || is_vop3(d->in));
 }
 
 /* Sources that gfx11 removed. */
 static bool is_removed(enum isa_gen gen, uint32_t v)
 {
-	return gen != ISA_GFX10_3 && (v == ISA_R_POPS_WAVE_ID ||
+	return gen >= ISA_GFX11 && (v == ISA_R_POPS_WAVE_ID ||
 				      v == ISA_R_VCCZ || v == ISA_R_EXECZ);
 }
 
@@ -111,7 +111,7 @@ const char *isa_decode_source(struct decoder *d, struct isa_operand *o,
 /* In 32-bit encodings bit 7 of a 16-bit operand's VGPR selects the half. */
 static void e32_half(const struct decoder *d, struct isa_operand *o)
 {
-	if (d->t->gen == ISA_GFX10_3 || o->kind != ISA_K_VGPR ||
+	if (d->t->gen < ISA_GFX11 || o->kind != ISA_K_VGPR ||
 	    !isa_type_is_half(o->type) || !(o->reg & 0x80))
 		return;
 	o->reg &= 0x7f;
@@ -268,7 +268,7 @@ static const char *set_vaddr(struct decoder *d, struct isa_operand *o)
 		break;
 	case ISA_FMT_SCRATCH:
 		o->dwords = 1;
-		if (d->t->gen == ISA_GFX10_3 ? f[ISA_F_SADDR] != ISA_R_NULL :
+		if (d->t->gen < ISA_GFX11 ? f[ISA_F_SADDR] != ISA_R_NULL :
 					       !f[ISA_F_SVE])
 			o->kind = ISA_K_OFF;
 		break;
@@ -336,11 +336,12 @@ static const char *set_soffset(struct decoder *d, struct isa_operand *o)
 }
 
 /* SMEM data may not be EXEC; a tuple may be NULL. */
-static const char *set_sdata(struct decoder *d, struct isa_operand *o)
+static const char *set_sdata(struct decoder *d, struct isa_operand *o,
+			     int role)
 {
 	uint32_t reg = d->in->f[ISA_F_SDATA];
 
-	o->role = ISA_DST;
+	o->role = role;
 	if (reg == ISA_R_M0 || reg >= ISA_R_EXEC_LO)
 		return "scalar load to M0 or EXEC";
 	return isa_decode_sgpr(o, reg);
@@ -434,9 +435,14 @@ static const char *fill_operand(struct decoder *d, struct isa_operand *o)
 	case ISA_SLOT_DIN:
 		return isa_decode_sgpr(o, f[ISA_F_SDST]);
 	case ISA_SLOT_SDATA:
-		return set_sdata(d, o);
+		return set_sdata(d, o, ISA_DST);
+	case ISA_SLOT_SDSRC:
+		return set_sdata(d, o, ISA_SRC);
+	case ISA_SLOT_SDATAG:
+		return set_sdata(d, o, f[ISA_F_GLC] ? ISA_DST | ISA_SRC :
+						      ISA_SRC);
 	case ISA_SLOT_SBASE:
-		if (f[ISA_F_SBASE] * 2 == ISA_R_NULL && in->gen == ISA_GFX10_3)
+		if (f[ISA_F_SBASE] * 2 == ISA_R_NULL && in->gen < ISA_GFX11)
 			return "not a scalar register tuple";
 		return isa_decode_sgpr(o, f[ISA_F_SBASE] * 2);
 	case ISA_SLOT_SOFF:
@@ -463,7 +469,7 @@ static const char *fill_operand(struct decoder *d, struct isa_operand *o)
 	case ISA_SLOT_SRSRC:
 		/* gfx12 encodes a single register; only one is null. */
 		if (f[ISA_F_SRSRC] * 4 == ISA_R_NULL &&
-		    (f[ISA_F_RSV3] || in->gen == ISA_GFX10_3))
+		    (f[ISA_F_RSV3] || in->gen < ISA_GFX11))
 			return "not a scalar register tuple";
 		return isa_decode_sgpr(o, f[ISA_F_SRSRC] * 4);
 	case ISA_SLOT_SOFFR:

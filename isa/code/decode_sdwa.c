@@ -24,7 +24,8 @@ static bool source_is_float(const struct isa_op_info *op, int i)
 static bool has_sdwa(const struct isa_op_info *op, enum isa_op id)
 {
 	if (!(op->flags & ISA_E64) || id == ISA_v_fmac_f32 ||
-	    id == ISA_v_fmac_f16 || id == ISA_v_fmac_dx9_zero_f32)
+	    id == ISA_v_fmac_f16 || id == ISA_v_fmac_dx9_zero_f32 ||
+	    id == ISA_v_mac_f32 || id == ISA_v_mac_legacy_f32)
 		return false;
 	for (int i = 0; i < op->n_opnd; i++)
 		if (isa_type_info(op->opnd[i].type)->bits == 64)

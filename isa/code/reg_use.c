@@ -56,7 +56,7 @@ static uint8_t halves_of(const struct isa_inst *in, const struct isa_operand *o)
 	const uint8_t chosen = o->mods & ISA_M_HI ? ISA_HALF_HIGH :
 						    ISA_HALF_LOW;
 
-	if (in->gen == ISA_GFX10_3 || o->dwords != 1)
+	if (in->gen < ISA_GFX11 || o->dwords != 1)
 		return ISA_HALF_BOTH;
 	if (op->flags & (ISA_LOAD | ISA_STORE | ISA_ATOMIC))
 		return memory_halves(op, o);

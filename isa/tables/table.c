@@ -117,6 +117,7 @@ enum isa_fmt isa_layout(enum isa_gen gen, enum isa_fmt fmt)
 #include "isa/tables/formats.def"
 	};
 
+	gen = isa_layout_gen(gen);
 	if (gen < ISA_GEN_COUNT && fmt < ISA_FMT_COUNT && layout[gen][fmt])
 		return layout[gen][fmt];
 	return fmt;
@@ -212,6 +213,8 @@ enum {
 #define DELAY OPND(DELAY, NONE)
 #define DEPCTR OPND(DEPCTR, NONE)
 #define SDATA(t) OPND(SDATA, t)
+#define SDSRC(t) OPND(SDSRC, t)
+#define SDATAG(t) OPND(SDATAG, t)
 #define SDIMM OPND(SDIMM, NONE)
 #define SBASE(t) OPND(SBASE, t)
 #define SOFF OPND(SOFF, B32)
@@ -240,18 +243,30 @@ enum {
 
 #define N_OPNDS(...) \
 	(ARRAY_SIZE(((struct isa_operand_info[]){ __VA_ARGS__ { 0, 0 } })) - 1)
-#define UNWRAP(...) __VA_ARGS__
+
+/* The columns; gfx10_1 has that of gfx10_3 where it has none of its own. */
+#define FIRST_OF(first, ...) (first)
+#define GFX10_1_OF(gfx10_3, gfx11, gfx11_5, gfx12, ...) \
+	FIRST_OF(__VA_ARGS__ __VA_OPT__(,) gfx10_3, )
+#define GFX10_3_OF(gfx10_3, ...) (gfx10_3)
+#define GFX11_OF(gfx10_3, gfx11, ...) (gfx11)
+#define GFX11_5_OF(gfx10_3, gfx11, gfx11_5, ...) (gfx11_5)
+#define GFX12_OF(gfx10_3, gfx11, gfx11_5, gfx12, ...) (gfx12)
 
 /* A name given twice is a renamed row. */
 #pragma GCC diagnostic ignored "-Woverride-init"
 static const struct isa_op_info ops[ISA_OP_COUNT] = {
-	[ISA_OP_NONE] = { .name = "", .opcode = { -1, -1, -1, -1 } },
+	[ISA_OP_NONE] = { .name = "", .opcode = { -1, -1, -1, -1, -1 } },
 #define I(n, f, opcodes, operands, p, fl)                \
 	[ISA_##n] = { .name = #n,                        \
 		      .fmt = ISA_FMT_##f,                \
 		      .pipe = ISA_PIPE_##p,              \
 		      .n_opnd = N_OPNDS(operands),       \
-		      .opcode = { UNWRAP opcodes },      \
+		      .opcode = { GFX10_1_OF opcodes,    \
+				  GFX10_3_OF opcodes,    \
+				  GFX11_OF opcodes,      \
+				  GFX11_5_OF opcodes,    \
+				  GFX12_OF opcodes },    \
 		      .flags = (fl),                     \
 		      .opnd = { operands } },
 #include "isa/tables/insts.def"
@@ -297,7 +312,7 @@ const char *isa_op_name(enum isa_gen gen, enum isa_op op)
 {
 	const char *old = op < ISA_OP_COUNT ? names10[op] : NULL;
 
-	return old && gen == ISA_GFX10_3 ? old : isa_op_info(op)->name;
+	return old && gen < ISA_GFX11 ? old : isa_op_info(op)->name;
 }
 
 enum isa_op isa_op_find(const char *name)
@@ -355,10 +370,6 @@ static const uint16_t bases[ISA_FMT_COUNT] = {
 #define SLOT_E64(n, f, opcode, flags)                       \
 	((opcode) < 0 || !((flags) & ISA_E64) ? ABSENT_E64(n) : \
 	 BASE_VOP3 + (opcode) + PROMOTE(ISA_FMT_##f))
-#define GFX10_3_OF(gfx10_3, gfx11, gfx11_5, gfx12) (gfx10_3)
-#define GFX11_OF(gfx10_3, gfx11, gfx11_5, gfx12) (gfx11)
-#define GFX11_5_OF(gfx10_3, gfx11, gfx11_5, gfx12) (gfx11_5)
-#define GFX12_OF(gfx10_3, gfx11, gfx11_5, gfx12) (gfx12)
 
 /*
  * The row at each slot, by generation: a table each, for gcc is slow with
@@ -368,6 +379,10 @@ static const uint16_t bases[ISA_FMT_COUNT] = {
 	[SLOT(n, f, opcode)] = ISA_##n, \
 		     [SLOT_E64(n, f, opcode, flags)] = ISA_##n,
 #define AT_SLOTS (N_SLOTS + 2 * ISA_OP_COUNT)
+static const uint16_t at_gfx10_1[AT_SLOTS] = {
+#define I(n, f, opcodes, operands, p, fl) AT(n, f, GFX10_1_OF opcodes, fl)
+#include "isa/tables/insts.def"
+};
 static const uint16_t at_gfx10_3[AT_SLOTS] = {
 #define I(n, f, opcodes, operands, p, fl) AT(n, f, GFX10_3_OF opcodes, fl)
 #include "isa/tables/insts.def"
@@ -385,6 +400,7 @@ static const uint16_t at_gfx12[AT_SLOTS] = {
 #include "isa/tables/insts.def"
 };
 static const uint16_t *const at[ISA_GEN_COUNT] = {
+	[ISA_GFX10_1] = at_gfx10_1,
 	[ISA_GFX10_3] = at_gfx10_3,
 	[ISA_GFX11] = at_gfx11,
 	[ISA_GFX11_5] = at_gfx11_5,
@@ -447,7 +463,7 @@ enum isa_op isa_vopd_op(int opcode, bool y, const char **name)
 enum isa_op isa_vopd_op_in(enum isa_gen gen, int opcode, bool y,
 			   const char **name)
 {
-	for (size_t i = gen == ISA_GFX10_3 ? ARRAY_SIZE(duals) : 0;
+	for (size_t i = gen < ISA_GFX11 ? ARRAY_SIZE(duals) : 0;
 	     opcode >= 0 && i < ARRAY_SIZE(duals); i++) {
 		if (duals[i].opcode[y] != opcode ||
 		    !(gen == ISA_GFX12 ? duals[i].gfx12 : duals[i].gfx11))

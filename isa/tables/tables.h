@@ -20,12 +20,19 @@
 
 /* Generations: one opcode column of isa/tables/insts.def each. */
 enum isa_gen {
+	ISA_GFX10_1, /* gfx1010 */
 	ISA_GFX10_3, /* gfx1030.. */
 	ISA_GFX11,   /* gfx1100..gfx1103 */
 	ISA_GFX11_5, /* gfx1150, gfx1151 */
 	ISA_GFX12,   /* gfx1200, gfx1201 */
 	ISA_GEN_COUNT
 };
+
+/* The generation whose LAYOUTs of formats.def it has. */
+static inline enum isa_gen isa_layout_gen(enum isa_gen gen)
+{
+	return gen == ISA_GFX10_1 ? ISA_GFX10_3 : gen;
+}
 
 struct isa_target {
 	enum isa_gen gen;
@@ -223,6 +230,8 @@ enum isa_slot {
 	ISA_SLOT_DEPCTR,
 	ISA_SLOT_SDATA,	  /* scalar memory data */
 	ISA_SLOT_SDIMM,	  /* SDATA as an immediate */
+	ISA_SLOT_SDSRC,	  /* SDATA that is stored */
+	ISA_SLOT_SDATAG,  /* SDATA, also destination if GLC */
 	ISA_SLOT_SBASE,
 	ISA_SLOT_SOFF,	  /* SOFFSET register and OFFSET of scalar memory */
 	ISA_SLOT_VADDR,
@@ -333,6 +342,11 @@ enum isa_hazard {
 	ISA_HZ_MAD = 16,     /* 64-bit multiply-add onto a source of its own */
 	ISA_HZ_SGPRS = 32,   /* fewer than 16 SGPRs are initialised wrongly */
 	ISA_HZ_MATRIX = 64,  /* a matrix result is A or B of the next product */
+	ISA_HZ_VMEM_SGPR = 128, /* an SGPR that memory still reads is written */
+	ISA_HZ_SMEM_SGPR = 256, /* the VALU writes what a scalar load reads */
+	ISA_HZ_CMPX = 512,	/* v_cmpx writes an EXEC that is still read */
+	ISA_HZ_LDS_BRANCH = 1024, /* LDS, a branch, vector memory or back */
+	ISA_HZ_BRANCH_3F = 2048,  /* a branch by 0x3f dwords */
 };
 
 /* What the chips of a generation have alike; sizes are in bytes or KiB. */
@@ -401,7 +415,7 @@ bool isa_chip_parse(const char *name, enum isa_gen *gen);
  */
 static inline unsigned isa_chip_granule(const struct isa_chip *c)
 {
-	return c->vgprs / 64;
+	return c->gen == ISA_GFX10_1 ? 8 : c->vgprs / 64;
 }
 static inline unsigned isa_chip_cus(const struct isa_chip *c)
 {

@@ -109,7 +109,7 @@ static bool try_form(struct parser *ps, enum isa_op op, enum isa_fmt fmt,
 	in->form = form;
 	in->gen = ps->t->gen;
 	in->layout = isa_layout(in->gen, fmt);
-	in->m0_is_124 = in->gen == ISA_GFX10_3;
+	in->m0_is_124 = in->gen < ISA_GFX11;
 	op_bits = isa_fmt_info(in->layout)->op_bits;
 	in->f[ISA_F_OP] = opcode & ((1u << op_bits) - 1);
 	in->f[ISA_F_OPHI] = opcode >> op_bits;
@@ -139,7 +139,7 @@ static bool try_all(struct parser *ps, const struct mnemonic *m,
 	bool e32 = isa_fmt_is_e32(op->fmt);
 
 	if (m->sdwa || form == ISA_FORM_SDWA)
-		return e32 && ps->t->gen == ISA_GFX10_3 && !m->e64 && !m->dpp ?
+		return e32 && ps->t->gen < ISA_GFX11 && !m->e64 && !m->dpp ?
 			       try_form(ps, m->op, op->fmt, ISA_FORM_SDWA,
 					line) :
 			       isa_refuse(ps, 3, "SDWA not allowed here");

@@ -286,7 +286,7 @@ static const char *check_special(const struct parser *ps)
 	case ISA_s_waitcnt_vmcnt:
 	case ISA_s_waitcnt_expcnt:
 	case ISA_s_waitcnt_lgkmcnt:
-		if (in->f[ISA_F_SDST] != ISA_R_NULL && in->gen != ISA_GFX10_3)
+		if (in->f[ISA_F_SDST] != ISA_R_NULL && in->gen >= ISA_GFX11)
 			return "the register of this wait must be null";
 		break;
 	case ISA_v_writelane_b32:
@@ -314,7 +314,7 @@ static const char *check_lds_direct(const struct parser *ps)
 {
 	const struct isa_inst *in = ps->in;
 
-	for (int i = 0; in->gen == ISA_GFX10_3 && i < in->n_opnd; i++) {
+	for (int i = 0; in->gen < ISA_GFX11 && i < in->n_opnd; i++) {
 		const struct isa_operand *o = &in->opnd[i];
 
 		if (o->kind != ISA_K_SPECIAL || o->reg != ISA_R_LDS_DIRECT)

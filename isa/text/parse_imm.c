@@ -144,9 +144,10 @@ static bool parse_hwreg(struct parser *ps, const struct arg *a, uint32_t *field)
 		return isa_refuse(ps, 3,
 				  "wanted hwreg(REGISTER) or "
 				  "hwreg(REGISTER, OFFSET, WIDTH)");
-	v[0] = name_or_number(
-		&part[0], ps->t->gen == ISA_GFX12 ? HWREG12 :
-		ps->t->gen == ISA_GFX10_3 ? HWREG10 : HWREG, "HW_REG_");
+	v[0] = name_or_number(&part[0], isa_hwreg_names(ps->t->gen),
+			      "HW_REG_");
+	if (*part[0].s == 'H' && !isa_hwreg_known(ps->t->gen, v[0]))
+		v[0] = -1;
 	for (int i = 1; i < n; i++)
 		if (!isa_lex_int(part[i].s, part[i].len, &v[i]))
 			v[i] = -1;
@@ -197,7 +198,7 @@ static bool parse_message(struct parser *ps, const struct arg *a,
 	}
 	if (n < 1)
 		return isa_refuse(ps, 3, "wanted sendmsg(MESSAGE)");
-	if (ps->t->gen == ISA_GFX10_3)
+	if (ps->t->gen < ISA_GFX11)
 		return message_gfx10(ps, part, n, field);
 	id = name_or_number(&part[0], ps->t->gen == ISA_GFX12 ? MSG12 : MSG,
 			    "MSG_");
@@ -332,8 +333,12 @@ static const struct syntax delay = {
 static const struct syntax depctr = {
 	isa_depctr_items, DEPCTR_ITEMS, "&,", false, true, 0xff9f
 };
+static const struct syntax depctr_gfx10_1 = {
+	isa_depctr_items + 1, DEPCTR_ITEMS - 1, "&,", false, true, 0xff1f
+};
 
-static const struct syntax *syntax_of(const struct isa_op_info *op)
+static const struct syntax *syntax_of(const struct isa_op_info *op,
+				      enum isa_gen gen)
 {
 	if (op->n_opnd != 1)
 		return NULL;
@@ -343,14 +348,14 @@ static const struct syntax *syntax_of(const struct isa_op_info *op)
 	case ISA_SLOT_DELAY:
 		return &delay;
 	case ISA_SLOT_DEPCTR:
-		return &depctr;
+		return isa_depctr_first(gen) ? &depctr_gfx10_1 : &depctr;
 	}
 	return NULL;
 }
 
 bool isa_imm_takes_line(const struct isa_op_info *op)
 {
-	return syntax_of(op) != NULL;
+	return syntax_of(op, ISA_GFX11) != NULL;
 }
 
 /* The value between parentheses; "vmcnt_sat(99)" is cut to what fits. */
@@ -435,7 +440,7 @@ static const char *parse_items(const char *s, const struct syntax *x,
 
 bool isa_put_line(struct parser *ps, const char *s)
 {
-	const struct syntax *x = syntax_of(ps->op);
+	const struct syntax *x = syntax_of(ps->op, ps->t->gen);
 	uint32_t v = 0;
 	const char *why = NULL, *p = s = isa_skip_space(s);
 

@@ -82,7 +82,7 @@ static bool put_flat_offset(struct parser *ps, int64_t v)
 {
 	bool flat = ps->in->fmt == ISA_FMT_FLAT;
 
-	if (ps->t->gen == ISA_GFX10_3)
+	if (ps->t->gen < ISA_GFX11)
 		return v < (flat ? 0 : -2048) || v > 2047 ?
 			       isa_refuse(ps, 3,
 					  flat ? "offset does not fit 11 bits" :
@@ -263,7 +263,7 @@ static int format_of(const struct parser *ps, const char *list, int list_len)
 {
 	static const char data[] = "BUF_DATA_FORMAT_", num[] = "BUF_NUM_FORMAT_";
 	enum isa_name_kind kind =
-		ps->t->gen == ISA_GFX10_3 ? BUFFMT10 : BUFFMT;
+		ps->t->gen < ISA_GFX11 ? BUFFMT10 : BUFFMT;
 	const char *end = list + list_len, *name, *d = "8", *n = "UNORM";
 	int len, d_len = 0, n_len = 0;
 	char whole[64];
@@ -386,7 +386,7 @@ static bool put_select(struct parser *ps, const struct mod *m)
 	}
 	if (m->id != MD_OP_SEL ||
 	    !(selects_halves(ps->op) || isa_inst_is_align(ps->in)) ||
-	    (ps->in->op == ISA_v_fmac_f16 && ps->t->gen == ISA_GFX10_3))
+	    (ps->in->op == ISA_v_fmac_f16 && ps->t->gen < ISA_GFX11))
 		return isa_refuse(ps, 1, "modifier not allowed here");
 	for (int i = 0; i < got; i++)
 		bits |= (uint32_t)v[i] << (i == n ? 3 : i);

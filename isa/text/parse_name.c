@@ -123,7 +123,7 @@ static bool copy_lowercase(const char *s, int len, char *out)
 static bool find_lower(enum isa_gen gen, const char *s, int len,
 		       struct mnemonic *m)
 {
-	m->sdwa = gen == ISA_GFX10_3 && cut_suffix(s, &len, "_sdwa", 5);
+	m->sdwa = gen < ISA_GFX11 && cut_suffix(s, &len, "_sdwa", 5);
 	m->dpp = !m->sdwa && cut_suffix(s, &len, "_dpp", 4);
 	m->e64 = cut_suffix(s, &len, "_e64", 4);
 	m->e32 = !m->e64 && !m->dpp && !m->sdwa &&

@@ -148,11 +148,14 @@ static bool put_saddr(struct parser *ps, const struct arg *a)
 		if (v == ISA_R_EXEC_HI)
 			return isa_refuse(ps, 3, "exec_hi not allowed here");
 	}
+	if (ps->t->gen == ISA_GFX10_1 && scratch && a->kind == ARG_OFF &&
+	    !ps->vaddr_n && isa_inst_absent_saddr(in) == ~0u)
+		return isa_refuse(ps, 1, "this scratch needs an address");
 	if (v == ISA_R_NULL && !ps->vaddr_n)
 		v = isa_inst_absent_saddr(in) == ~0u ?
 			    v :
 			    isa_inst_absent_saddr(in);
-	else if (isa_inst_absent_saddr(in) != ~0u && v != ISA_R_NULL &&
+	else if (ps->t->gen < ISA_GFX11 && scratch && v != ISA_R_NULL &&
 		 ps->vaddr_n)
 		return isa_refuse(ps, 3, "this scratch has one address");
 	/* vaddr is 64 bits wide exactly when there is no saddr. */
@@ -258,6 +261,8 @@ static bool put_memory_slot(struct parser *ps, const struct arg *a,
 
 	switch (slot->slot) {
 	case ISA_SLOT_SDATA:
+	case ISA_SLOT_SDSRC:
+	case ISA_SLOT_SDATAG:
 		if (a->reg == ISA_R_NULL && a->kind == ARG_SGPR && n > 2)
 			return isa_refuse(ps, 3, "null holds 64 bits at most");
 		return put_scalar_field(ps, a, n, ISA_F_SDATA);

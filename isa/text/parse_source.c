@@ -26,7 +26,7 @@ static bool vgpr_field(struct parser *ps, const struct arg *a,
 
 	if (a->half && !half)
 		return isa_refuse(ps, 3, "this operand is a whole register");
-	if (ps->t->gen == ISA_GFX10_3) {
+	if (ps->t->gen < ISA_GFX11) {
 		*field = a->reg;
 		return !a->half || isa_refuse(ps, 3, "registers have no halves "
 						     "in this generation");
@@ -161,7 +161,7 @@ static bool takes_sext(const struct isa_inst *in, int i)
 		return true;
 	switch (op) {
 	case ISA_v_ldexp_f16:
-		return i == 1 && in->gen == ISA_GFX10_3;
+		return i == 1 && in->gen < ISA_GFX11;
 	case ISA_v_ldexp_f32:
 	case ISA_v_ldexp_f64:
 	case ISA_v_trig_preop_f64:

@@ -325,7 +325,7 @@ static bool put_suffix(struct out *o, const struct isa_inst *in,
 		return true;
 	case ISA_SLOT_FORMAT:
 		name = isa_number_name(
-			in->gen == ISA_GFX10_3 ? BUFFMT10 : BUFFMT, op->value);
+			in->gen < ISA_GFX11 ? BUFFMT10 : BUFFMT, op->value);
 		if (!name) {
 			put_number(o, " format:", op->value);
 		} else if (op->value != 1) { /* 8_UNORM is the default */

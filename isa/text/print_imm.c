@@ -54,14 +54,15 @@ const struct imm_item isa_depctr_items[DEPCTR_ITEMS] = {
 	{ "depctr_vm_vsrc", 2, 3, -1 },
 };
 
-static void put_depctr(struct out *o, uint32_t v)
+static void put_depctr(struct out *o, const struct isa_inst *in, uint32_t v)
 {
 	const struct imm_item *part = isa_depctr_items;
+	const int from = isa_depctr_first(in->gen);
 	uint32_t known = 0;
-	int at_default = 0;
+	int at_default = from;
 	bool first = true;
 
-	for (int i = 0; i < DEPCTR_ITEMS; i++) {
+	for (int i = from; i < DEPCTR_ITEMS; i++) {
 		uint32_t max = (1u << part[i].width) - 1;
 
 		known |= max << part[i].low;
@@ -71,7 +72,7 @@ static void put_depctr(struct out *o, uint32_t v)
 		add_hex(o, v);
 		return;
 	}
-	for (int i = 0; i < DEPCTR_ITEMS; i++) {
+	for (int i = from; i < DEPCTR_ITEMS; i++) {
 		uint32_t max = (1u << part[i].width) - 1;
 		uint32_t x = v >> part[i].low & max;
 
@@ -149,7 +150,7 @@ static void put_msg(struct out *o, const struct isa_inst *in, uint32_t v)
 	const char *name =
 		isa_number_name(in->gen == ISA_GFX12 ? MSG12 : MSG, v);
 
-	if (in->gen == ISA_GFX10_3) {
+	if (in->gen < ISA_GFX11) {
 		put_msg10(o, v);
 		return;
 	}
@@ -171,10 +172,10 @@ static void put_msg(struct out *o, const struct isa_inst *in, uint32_t v)
 static void put_hwreg(struct out *o, const struct isa_inst *in, uint32_t v)
 {
 	uint32_t id = v & 63, low = v >> 6 & 31, size = (v >> 11 & 31) + 1;
-	const char *name = isa_number_name(in->gen == ISA_GFX12	  ? HWREG12 :
-					   in->gen == ISA_GFX10_3 ? HWREG10 :
-								    HWREG,
-					   id);
+	const char *name = isa_hwreg_known(in->gen, id) ?
+				   isa_number_name(isa_hwreg_names(in->gen),
+						   id) :
+				   NULL;
 
 	ADD(o, "hwreg(");
 	add_if(o, name, "HW_REG_");
@@ -316,7 +317,7 @@ void isa_print_immediate(struct out *o, const struct isa_inst *in,
 		put_delay(o, op->value);
 		break;
 	case ISA_SLOT_DEPCTR:
-		put_depctr(o, op->value);
+		put_depctr(o, in, op->value);
 		break;
 	case ISA_SLOT_ATTR:
 		ADD(o, "attr");

@@ -87,7 +87,7 @@ static inline bool isa_prints_half(const struct isa_inst *in,
 {
 	const bool shift = op->slot == ISA_SLOT_S2 && isa_inst_is_align(in);
 
-	return op->kind == ISA_K_VGPR && in->gen != ISA_GFX10_3 &&
+	return op->kind == ISA_K_VGPR && in->gen >= ISA_GFX11 &&
 	       (isa_fmt_is_e32(in->fmt) || in->fmt == ISA_FMT_VOP3) &&
 	       (isa_type_is_half(op->type) || shift);
 }
@@ -125,6 +125,24 @@ struct imm_item {
 	int8_t names;	    /* enum isa_name_kind of its values, -1: numbers */
 };
 enum { DELAY_ITEMS = 3, DEPCTR_ITEMS = 7 };
+/* Names of hardware registers, and does the generation have this one? */
+static inline enum isa_name_kind isa_hwreg_names(enum isa_gen gen)
+{
+	return gen == ISA_GFX12 ? HWREG12 :
+	       gen < ISA_GFX11	? HWREG10 :
+				  HWREG;
+}
+static inline bool isa_hwreg_known(enum isa_gen gen, int64_t id)
+{
+	/* XNACK_MASK is gfx10_1's, SHADER_CYCLES gfx10_3's. */
+	return !(gen == ISA_GFX10_1 && id == 29) &&
+	       !(gen == ISA_GFX10_3 && id == 22);
+}
+/* The first item of s_waitcnt_depctr that it has: hold_cnt came with gfx10_3. */
+static inline int isa_depctr_first(enum isa_gen gen)
+{
+	return gen == ISA_GFX10_1;
+}
 extern const struct imm_item isa_delay_items[DELAY_ITEMS];
 extern const struct imm_item isa_depctr_items[DEPCTR_ITEMS];
 

@@ -360,9 +360,10 @@ void isa_print_options(struct out *o, const struct isa_inst *in)
 		}
 		break;
 	case ISA_FMT_SMEM:
-		/* Probes and clocks of gfx10_3 ignore the bits. */
-		if (in->gen == ISA_GFX10_3 &&
-		    !(isa_op_info(in->op)->flags & ISA_LOAD))
+		/* Probes and clocks of gfx10 ignore the bits. */
+		if (in->gen < ISA_GFX11 &&
+		    !(isa_op_info(in->op)->flags &
+		      (ISA_LOAD | ISA_STORE | ISA_ATOMIC)))
 			break;
 		/* fall through */
 	case ISA_FMT_DS:
@@ -377,7 +378,7 @@ void isa_print_options(struct out *o, const struct isa_inst *in)
 		add_if(o, f[ISA_F_TFE], " tfe");
 		add_if(o, f[ISA_F_GDS], " gds");
 		/* In gfx11 the mnemonic says it. */
-		add_if(o, in->gen == ISA_GFX10_3 && in->fmt != ISA_FMT_MTBUF &&
+		add_if(o, in->gen < ISA_GFX11 && in->fmt != ISA_FMT_MTBUF &&
 			       f[ISA_F_OPHI], " lds");
 		break;
 	}

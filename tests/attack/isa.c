@@ -53,7 +53,7 @@ static void check_use(const struct isa_target *t, const struct isa_inst *in)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size_bytes)
 {
 	static const uint8_t gens[] = { ISA_GFX11, ISA_GFX10_3, ISA_GFX11_5,
-					ISA_GFX12 };
+					ISA_GFX12, ISA_GFX10_1 };
 	struct isa_target t = { .wave = 32 };
 	uint8_t again[ISA_MAX_SIZE_BYTES];
 	struct isa_inst in;

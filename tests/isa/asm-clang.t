@@ -101,7 +101,7 @@ other() { # CHIP KERNEL LEVEL
 		ld.lld-19 -shared "$tmp/k.o" -o "$tmp/lld.co"
 	equal "$2 -O$3 for $1 is LLVM's" "$tmp/lld.co" $all
 }
-for chip in gfx1030 gfx1103 gfx1151 gfx1201; do
+for chip in gfx1010 gfx1030 gfx1103 gfx1151 gfx1201; do
 	other $chip scratch 0
 	other $chip divide 3
 	other $chip histogram 3

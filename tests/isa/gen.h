@@ -323,7 +323,7 @@ static inline void gen_row(struct isa_gen_state *g, enum isa_op op, bool vop3,
 	const struct isa_op_info *info = isa_op_info(op);
 	struct isa_inst in = { .op = (uint16_t)op,
 			       .gen = (uint8_t)g->gen,
-			       .m0_is_124 = g->gen == ISA_GFX10_3 };
+			       .m0_is_124 = g->gen < ISA_GFX11 };
 	const struct isa_fmt_info *f;
 	int n, opcode = isa_opcode(g->gen, op, vop3);
 
@@ -358,7 +358,7 @@ static inline void gen_row(struct isa_gen_state *g, enum isa_op op, bool vop3,
 
 		memcpy(code + n, &w, 4);
 	}
-	if (in.f[ISA_F_SRC0] == 249 && g->gen == ISA_GFX10_3) {
+	if (in.f[ISA_F_SRC0] == 249 && g->gen < ISA_GFX11) {
 		uint32_t w = gen_sdwa(g, in.fmt);
 
 		memcpy(code + n, &w, 4);
@@ -400,7 +400,7 @@ static inline void gen_one(struct isa_gen_state *g, uint8_t *code)
 		gen_any(g, code);
 		return;
 	}
-	if (p < 9 && g->gen != ISA_GFX10_3) {
+	if (p < 9 && g->gen >= ISA_GFX11) {
 		gen_vopd(g, code);
 		return;
 	}
@@ -420,7 +420,7 @@ static inline void gen_one(struct isa_gen_state *g, uint8_t *code)
 static inline void gen_inst(struct isa_gen_state *g, uint8_t *code)
 {
 	gen_one(g, code);
-	if (g->gen == ISA_GFX10_3)
+	if (g->gen < ISA_GFX11)
 		gen_tame_sdwa(code);
 }
 

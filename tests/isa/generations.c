@@ -18,6 +18,7 @@ struct chip {
 enum { SLOW_COUNT = 25000 }; /* with T0_SLOW */
 
 static const struct chip chips[] = {
+	{ "gfx1010", ISA_GFX10_1, 8000 },
 	{ "gfx1030", ISA_GFX10_3, 12000 },
 	{ "gfx1150", ISA_GFX11_5, 10000 },
 	{ "gfx1201", ISA_GFX12, 10000 },
@@ -29,7 +30,7 @@ static const struct chip chips[] = {
  */
 static bool graphics_meant(const struct chip *c, const struct sample *s)
 {
-	if (c->gen != ISA_GFX12 && c->gen != ISA_GFX10_3)
+	if (c->gen != ISA_GFX12 && c->gen >= ISA_GFX11)
 		return false;
 	if (!s->why)
 		return strstr(s->ours, "ttmp[") &&
@@ -162,7 +163,7 @@ static bool cross_meant(enum isa_gen gen, const struct sample *s,
 	/* Sources that gfx11 removed, it misses behind neg and abs. */
 	if (strstr(s->ours, "|src_") || strstr(s->ours, "-src_"))
 		return true;
-	if ((gen == ISA_GFX10_3 || gen == ISA_GFX12) &&
+	if ((gen < ISA_GFX11 || gen == ISA_GFX12) &&
 	    (s->in.fmt == ISA_FMT_MIMG || s->in.fmt == ISA_FMT_EXP ||
 	     s->in.fmt == ISA_FMT_VINTERP))
 		return true; /* graphics are not in the table */

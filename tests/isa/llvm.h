@@ -36,7 +36,7 @@ static bool write_input(const char *path, enum isa_gen gen,
 			const struct sample *s, int n)
 {
 	/* s_ttracedata_imm of either. */
-	int top = gen == ISA_GFX10_3 ? 0xa8 : 0xbb;
+	int top = gen < ISA_GFX11 ? 0xa8 : 0xbb;
 
 	FILE *f = fopen(path, "w");
 
@@ -365,7 +365,7 @@ static bool text_meant(const struct sample *s, bool *seen)
 	}
 	if (s->in.op == ISA_s_sendmsg || s->in.op == ISA_s_sendmsghalt) {
 		mine[MESSAGE] = s->in.f[ISA_F_SIMM16] &
-				(s->in.gen == ISA_GFX10_3 ? ~0x37fu : ~0xffu);
+				(s->in.gen < ISA_GFX11 ? ~0x37fu : ~0xffu);
 		return seen[MESSAGE] = mine[MESSAGE];
 	}
 	if (s->in.fmt == ISA_FMT_MIMG) {

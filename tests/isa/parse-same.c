@@ -97,8 +97,8 @@ static void generation(const char *chip, int wave, uint64_t seed)
 
 int main(int argc, char **argv)
 {
-	static const char *const chips[] = { "gfx1030", "gfx1100", "gfx1151",
-					     "gfx1201" };
+	static const char *const chips[] = { "gfx1010", "gfx1030", "gfx1100",
+					     "gfx1151", "gfx1201" };
 	uint64_t seed = argc > 1 ? strtoull(argv[1], NULL, 0) : 20261121;
 
 	diag("seed %llu", (unsigned long long)seed);

@@ -154,8 +154,8 @@ static void by_hand(void)
 
 int main(int argc, char **argv)
 {
-	static const char *const chips[] = { "gfx1030", "gfx1100", "gfx1151",
-					     "gfx1201" };
+	static const char *const chips[] = { "gfx1010", "gfx1030", "gfx1100",
+					     "gfx1151", "gfx1201" };
 	uint64_t seed = argc > 1 ? strtoull(argv[1], NULL, 0) : 20261123;
 
 	by_hand();

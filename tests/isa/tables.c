@@ -258,6 +258,17 @@ static void chips(void)
 	ok(isa_chip_parse("gfx1030", &gen) && gen == ISA_GFX10_3 &&
 		   isa_gen_known(gen),
 	   "gfx1030 is of gfx10_3 and can be decoded");
+	ok(isa_chip_parse("gfx1010", &gen) && gen == ISA_GFX10_1 &&
+		   isa_gen_known(gen),
+	   "gfx1010 is of gfx10_1 and can be decoded");
+	is_u64(isa_op_at(ISA_GFX10_1, ISA_FMT_VOP2, 31), ISA_v_mac_f32,
+	       "gfx10_1 has v_mac_f32");
+	is_u64(isa_op_at(ISA_GFX10_3, ISA_FMT_VOP2, 31), ISA_OP_NONE,
+	       "gfx10_3 has not");
+	is_u64(isa_op_at(ISA_GFX10_1, ISA_FMT_VOP3P, 19), ISA_OP_NONE,
+	       "gfx10_1 has no v_dot2_f32_f16");
+	is_u64(isa_op_at(ISA_GFX10_1, ISA_FMT_VOP2, 3), ISA_v_add_f32,
+	       "and what both have is the same");
 	is_u64(isa_op_at(ISA_GFX10_3, ISA_FMT_DS, 13), ISA_ds_store_b32,
 	       "gfx10_3's ds_write_b32 is 13");
 	is_str(isa_op_name(ISA_GFX10_3, ISA_ds_store_b32), "ds_write_b32",

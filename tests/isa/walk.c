@@ -141,7 +141,8 @@ static void walk(const char *chip, int wave, uint64_t stride)
 
 int main(int argc, char **argv)
 {
-	static const char *const others[] = { "gfx1030", "gfx1150", "gfx1201" };
+	static const char *const others[] = { "gfx1010", "gfx1030", "gfx1150",
+					      "gfx1201" };
 	const char *slow = getenv("T0_SLOW");
 	bool all = slow && *slow;
 

@@ -123,7 +123,7 @@ static void test_soft_specs(void)
 		{ "soft*2*2", ERR_USAGE, "wanted the number of cards, 1..8" },
 		{ "soft:gfx1036", ERR_USAGE,
 		  "there is no gfx1036 in software; "
-		  "there is gfx1030, gfx1100, " },
+		  "there is gfx1010, gfx1030, gfx1100, " },
 		{ "soft:gfx110*2", ERR_USAGE, "there is no gfx110 in" },
 		{ "soft:gfx1105", ERR_USAGE, "did you mean gfx1100?" },
 		{ "soft*8,soft", ERR_USAGE, "9 cards; wanted 1 to 8" },

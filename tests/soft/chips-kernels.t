@@ -13,7 +13,7 @@ if [ -n "$T0_SLOW" ]; then
 	programs="$programs tests/tools/run-programs"
 	least=60
 fi
-for of in gfx1030:-O2 gfx1151:-O0 gfx1201:-O3; do
+for of in gfx1010:-O3 gfx1030:-O2 gfx1151:-O0 gfx1201:-O3; do
 	[ -n "$T0_SLOW" ] || export T0_TEST_LEVEL=${of#*:}
 	export T0_TEST_CHIP=${of%:*}
 	for t in $programs; do

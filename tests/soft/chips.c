@@ -18,6 +18,7 @@ static const struct row {
 	unsigned device_id, cus, engines, arrays, l2_kib, mall_kib, vgprs;
 } rows[] = {
 	{ "soft", "Radeon RX 7900 XTX", 0x744c, 96, 6, 2, 6144, 98304, 1536 },
+	{ "soft:gfx1010", "Radeon RX 5700 XT", 0x731f, 40, 2, 2, 4096, 0, 1024 },
 	{ "soft:gfx1030", "Radeon RX 6900 XT", 0x73bf, 80, 4, 2, 4096, 131072,
 	  1024 },
 	{ "soft:gfx1101", "Radeon RX 7800 XT", 0x747e, 60, 3, 2, 4096, 65536,
@@ -103,7 +104,9 @@ static void test_opened(const struct row *r)
 	is_str(i->name, r->name, "its board");
 	is_str(i->spec, r->spec, "its spec");
 	is_u64(i->vgprs_per_simd, r->vgprs, "registers of a SIMD");
-	is_u64(i->vgpr_granule, r->vgprs / 64, "and their granule");
+	is_u64(i->vgpr_granule,
+	       strcmp(r->spec, "soft:gfx1010") ? r->vgprs / 64 : 8,
+	       "and their granule");
 	kfd_close(dev);
 }
 

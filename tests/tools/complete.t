@@ -35,7 +35,7 @@ fish_offers() {
 		complete -C $argv[2]' "$tmp/fish" "$1" | cut -f1
 }
 
-devices='soft soft:gfx1030 soft:gfx1101 soft:gfx1102 soft:gfx1103 soft:gfx1150 soft:gfx1151 soft:gfx1200 soft:gfx1201'
+devices='soft soft:gfx1010 soft:gfx1030 soft:gfx1101 soft:gfx1102 soft:gfx1103 soft:gfx1150 soft:gfx1151 soft:gfx1200 soft:gfx1201'
 for shell in bash zsh fish; do
 	while IFS='|' read -r line wanted; do
 		[ -n "$line" ] || continue

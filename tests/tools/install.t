@@ -53,6 +53,7 @@ is "$(complete_words t0-results list --color al)" always \
 	'values that the help lists are completed'
 PATH=$tmp/usr/bin:$PATH
 devices='soft
+soft:gfx1010
 soft:gfx1030
 soft:gfx1101
 soft:gfx1102

@@ -42,6 +42,7 @@ static void buffer_init(struct buffer *b, struct soft_wave *w,
 	static const uint8_t gfx10[4] = { 0, 0, 4, 4 },
 			     gfx11[4] = { 0, 4, 8, 16 };
 	static const uint8_t *const element[ISA_GEN_COUNT] = {
+		[ISA_GFX10_1] = gfx10,
 		[ISA_GFX10_3] = gfx10,
 		[ISA_GFX11] = gfx11,
 		[ISA_GFX11_5] = gfx11,

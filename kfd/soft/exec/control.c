@@ -213,6 +213,14 @@ static const uint8_t gfx11_hwregs[64] = {
 	[21] = HWREG_FLAT_SCR_HI, [23] = HWREG_HW_ID1,
 	[24] = HWREG_HW_ID2,	  [29] = HWREG_SHADER_CYCLES,
 };
+static const uint8_t gfx10_1_hwregs[64] = { /* RDNA ISA 1.0, 3.4 */
+	[1] = HWREG_MODE,	  [2] = HWREG_STATUS,
+	[3] = HWREG_TRAPSTS,	  [5] = HWREG_GPR_ALLOC,
+	[6] = HWREG_LDS_ALLOC,	  [7] = HWREG_NOTHING,
+	[15] = HWREG_SH_MEM_BASES, [20] = HWREG_FLAT_SCR_LO,
+	[21] = HWREG_FLAT_SCR_HI, [22] = HWREG_NOTHING, /* XNACK_MASK */
+	[23] = HWREG_HW_ID1,	  [24] = HWREG_HW_ID2,
+};
 static const uint8_t gfx12_hwregs[64] = {
 	[1] = HWREG_MODE,	  [2] = HWREG_STATUS,
 	[4] = HWREG_STATE_PRIV,	  [5] = HWREG_GPR_ALLOC,
@@ -224,6 +232,7 @@ static const uint8_t gfx12_hwregs[64] = {
 	[30] = HWREG_SHADER_CYCLES_HI,
 };
 static const uint8_t *const hwregs[ISA_GEN_COUNT] = {
+	[ISA_GFX10_1] = gfx10_1_hwregs,
 	[ISA_GFX10_3] = gfx11_hwregs,
 	[ISA_GFX11] = gfx11_hwregs,
 	[ISA_GFX11_5] = gfx11_hwregs,

@@ -84,6 +84,21 @@ bool soft_control_is_nothing(const struct isa_inst *in);
 uint64_t soft_atomic_apply(void *host, int bytes, soft_atomic_fn *fn,
 			   uint64_t a, uint64_t b, uint32_t mode);
 
+/* -------------------------------------------------------------- smem.c --- */
+
+/*
+ * The part of a scalar address behind its base: bits 1:0 of immediate and
+ * register are ignored.
+ */
+uint64_t soft_scalar_offset(const struct soft_wave *w,
+			    const struct soft_uop *u);
+/* Write the SGPRs of SDATA. */
+void soft_put_sgprs(struct soft_wave *w, const struct soft_uop *u,
+		    const uint32_t *value, int dwords);
+/* gfx10/scalar.c: what gfx10_1 alone has of scalar memory, or NULL. */
+soft_handler *soft_scalar_store_handler(const struct isa_inst *in,
+					const void **op);
+
 /* -------------------------------------------------------------- lds.c ---- */
 
 /* [at, at + size) of the workgroup's LDS, NULL if it has no such bytes. */

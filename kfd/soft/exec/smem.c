@@ -14,8 +14,8 @@ struct row {
 	bool is_signed;
 };
 
-/* Bits 1:0 of every part of the address are ignored. */
-static uint64_t byte_offset(struct soft_wave *w, const struct soft_uop *u)
+uint64_t soft_scalar_offset(const struct soft_wave *w,
+			    const struct soft_uop *u)
 {
 	int32_t imm = (int32_t)u->in.f[ISA_F_OFFSET];
 	uint32_t reg = u->in.f[ISA_F_SOFFSET];
@@ -24,8 +24,8 @@ static uint64_t byte_offset(struct soft_wave *w, const struct soft_uop *u)
 	return (uint64_t)(int64_t)(imm & ~3) + (soff & ~3u);
 }
 
-static void put_sgprs(struct soft_wave *w, const struct soft_uop *u,
-		      const uint32_t *value, int dwords)
+void soft_put_sgprs(struct soft_wave *w, const struct soft_uop *u,
+		    const uint32_t *value, int dwords)
 {
 	int reg = u->in.opnd[0].reg;
 
@@ -41,9 +41,9 @@ static void run_load(struct soft_wave *w, const struct soft_uop *u)
 	uint64_t va = (w->s[base] & ~3u) | (uint64_t)w->s[base + 1] << 32;
 	uint32_t value[16];
 
-	va += byte_offset(w, u);
+	va += soft_scalar_offset(w, u);
 	if (soft_load(w, va, value, r->dwords * 4u, -1))
-		put_sgprs(w, u, value, r->dwords);
+		soft_put_sgprs(w, u, value, r->dwords);
 }
 
 /*
@@ -65,7 +65,7 @@ static void put_part(struct soft_wave *w, const struct soft_uop *u, uint32_t v)
 				       .is_signed = r->is_signed };
 
 	v = soft_extend(&a, v);
-	put_sgprs(w, u, &v, 1);
+	soft_put_sgprs(w, u, &v, 1);
 }
 
 static void run_load_part(struct soft_wave *w, const struct soft_uop *u)
@@ -92,14 +92,14 @@ static void run_buffer_load(struct soft_wave *w, const struct soft_uop *u)
 				       (uint64_t)(desc[1] & 0xffff) << 32);
 	uint64_t stride = desc[1] >> 16 & 0x3fff;
 	uint64_t size = desc[2] * (stride ? stride : 1);
-	uint64_t at = byte_offset(w, u);
+	uint64_t at = soft_scalar_offset(w, u);
 	uint32_t value[16] = { 0 };
 
 	for (int i = 0; i < r->dwords; i++, at += 4)
 		if (at < size && size - at >= 4 &&
 		    !soft_load(w, base + at, &value[i], 4, -1))
 			return;
-	put_sgprs(w, u, value, r->dwords);
+	soft_put_sgprs(w, u, value, r->dwords);
 }
 
 /* gfx10's clocks: where nobody models a pipeline, one cycle per instruction. */
@@ -162,6 +162,9 @@ static const struct {
 	PART(i16, 2, true)
 	[ISA_s_memtime] = { run_memtime, { 0 } },
 	[ISA_s_memrealtime] = { run_memrealtime, { 0 } },
+	[ISA_s_dcache_wb] = { soft_run_nothing, { 0 } },
+	[ISA_s_dcache_discard] = { soft_run_nothing, { 0 } },
+	[ISA_s_dcache_discard_x2] = { soft_run_nothing, { 0 } },
 	[ISA_s_gl1_inv] = { soft_run_nothing, { 0 } },
 	[ISA_s_dcache_inv] = { soft_run_nothing, { 0 } },
 	/* They look up a translation and report to nobody. */
@@ -185,5 +188,6 @@ int soft_smem_dwords(const struct soft_uop *u)
 soft_handler *soft_smem_handler(const struct isa_inst *in, const void **op)
 {
 	*op = &table[in->op].row;
-	return table[in->op].fn;
+	return table[in->op].fn ? table[in->op].fn :
+				  soft_scalar_store_handler(in, op);
 }

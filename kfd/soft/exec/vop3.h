@@ -217,6 +217,39 @@ static inline void fma_dx9_f32_lanes(struct soft_lanes *x)
 	}
 }
 
+/* gfx10_1's multiply-adds: the product is rounded, too. */
+static inline uint32_t mad_f32(float a, float b, float c, bool ieee)
+{
+	const float p = a * b;
+
+	return nan_fma(f32_bits(p + c), f32_bits(a), f32_bits(b), f32_bits(c),
+		       p != p, ieee, F32_INF);
+}
+
+static inline void mad_f32_lanes(struct soft_lanes *x)
+{
+	const bool ieee = x->mode & SOFT_MODE_IEEE;
+
+	LANES(i)
+	x->d[i] = mad_f32(f32_value(x->a[i]), f32_value(x->b[i]),
+			  f32_value(x->c[i]), ieee);
+}
+
+/* The same where a zero factor makes the product +0. */
+static inline void mad_legacy_f32_lanes(struct soft_lanes *x)
+{
+	const bool ieee = x->mode & SOFT_MODE_IEEE;
+
+	LANES(i)
+	{
+		float a = f32_value(x->a[i]), b = f32_value(x->b[i]);
+		const bool none = a == 0 || b == 0;
+
+		x->d[i] = mad_f32(none ? 0 : a, none ? 0 : b,
+				  f32_value(x->c[i]), ieee);
+	}
+}
+
 /* What v_fma_f16 and v_pk_fma_f16 are made of, and their kin. */
 static inline void fma_f16_lanes(struct soft_lanes *x)
 {

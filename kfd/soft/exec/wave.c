@@ -35,7 +35,7 @@ struct soft_code_cache *soft_code_cache_new(void)
 
 bool soft_executes(enum isa_gen gen)
 {
-	return gen == ISA_GFX10_3 || gen == ISA_GFX11 || gen == ISA_GFX11_5 ||
+	return gen < ISA_GFX11 || gen == ISA_GFX11 || gen == ISA_GFX11_5 ||
 	       gen == ISA_GFX12;
 }
 

@@ -37,12 +37,17 @@ uint32_t soft_unify_format(enum isa_gen gen, uint32_t format)
 
 /* ------------------------------------------------------------- fields ---- */
 
-/* 12 bits with a sign become 13; those of FLAT have none. */
+/*
+ * 12 bits with a sign become 13; those of FLAT have none, and gfx10_1 ignores
+ * them (LLVM's FeatureFlatSegmentOffsetBug).
+ */
 static uint32_t widen_offset(const struct isa_inst *in)
 {
 	const uint32_t v = in->f[ISA_F_OFFSET];
 
-	return in->fmt == ISA_FMT_FLAT ? v & 0x7ff : v | (v & 0x800) << 1;
+	if (in->fmt != ISA_FMT_FLAT)
+		return v | (v & 0x800) << 1;
+	return in->gen == ISA_GFX10_1 ? 0 : v & 0x7ff;
 }
 
 /*
