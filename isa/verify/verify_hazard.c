@@ -9,32 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "isa/verify/verify_int.h"
-
-enum answer { ON, FOUND, CLEAR };
-
-struct regs { /* VGPRs, as operands */
-	uint16_t reg[ISA_MAX_OPND], count[ISA_MAX_OPND];
-	int n;
-};
-
-struct walk {
-	struct verifier *v;
-	const struct cfg_insn *at;
-	struct regs src;
-	int reg, count; /* SGPRs or the VGPR in question */
-	int found;	/* the producer */
-	uint8_t *seen;
-};
-
-/* State of a backward walk along one path. */
-struct trail {
-	int valus, trans, stage, exec_at;
-	int def_at[ISA_MAX_OPND]; /* VALUs back to the writer, -1 */
-	bool writer;
-};
-
-typedef enum answer look(struct walk *w, struct trail *t, int insn);
+#include "isa/verify/hazard_int.h"
 
 enum { SEEN_MAX = 64 };
 
@@ -69,7 +44,7 @@ static bool walk_back(struct walk *w, look *fn, struct trail t, int first,
 	return false;
 }
 
-static bool has_hazard(struct walk *w, look *fn, int insn)
+bool hazard_is_found(struct walk *w, look *fn, int insn)
 {
 	const struct cfg *g = &w->v->g;
 	struct trail t = { .exec_at = -1 };
@@ -98,21 +73,11 @@ static void vgpr_sources(const struct cfg_insn *x, struct regs *r)
 			add_source(r, x->use.reg[i].reg, x->use.reg[i].count);
 }
 
-/* s_waitcnt_depctr: all bits of `field` are 0. */
-static bool waits_for_depctr(const struct cfg_insn *x, uint32_t field)
-{
-	return (x->in.op == ISA_s_waitcnt_depctr ||
-		x->in.op == ISA_s_wait_alu) &&
-	       !(x->in.f[ISA_F_SIMM16] & field);
-}
-
-enum { VA_VDST = 0xf000, VM_VSRC = 0x1c, SA_SDST = 1 };
-
 /* Instructions that make the hardware wait for all VALU results. */
 static bool drains_valu(const struct cfg_insn *x)
 {
 	return x->vmem || x->in.fmt == ISA_FMT_DS || x->in.fmt == ISA_FMT_EXP ||
-	       waits_for_depctr(x, VA_VDST);
+	       hazard_waits_for(x, HAZARD_VA_VDST);
 }
 
 static bool is_trans(const struct cfg_insn *x)
@@ -245,7 +210,7 @@ static enum answer look_mask(struct walk *w, struct trail *t, int insn)
 {
 	const struct cfg_insn *x = &w->v->g.insn[insn];
 
-	if (waits_for_depctr(x, SA_SDST))
+	if (hazard_waits_for(x, HAZARD_SA_SDST))
 		return CLEAR;
 	if (!t->stage) {
 		if (!cfg_uses(x, ISA_K_SGPR, ISA_DST, w->reg, w->count))
@@ -312,7 +277,7 @@ static enum answer look_direct_vmem(struct walk *w, struct trail *t, int insn)
 	const struct cfg_insn *x = &w->v->g.insn[insn];
 
 	(void)t;
-	if (x->valu || x->in.fmt == ISA_FMT_EXP || waits_for_depctr(x, VM_VSRC))
+	if (x->valu || x->in.fmt == ISA_FMT_EXP || hazard_waits_for(x, HAZARD_VM_VSRC))
 		return CLEAR;
 	if ((x->vmem || x->in.fmt == ISA_FMT_DS) &&
 	    cfg_uses(x, ISA_K_VGPR, ISA_SRC, w->reg, 1))
@@ -320,7 +285,7 @@ static enum answer look_direct_vmem(struct walk *w, struct trail *t, int insn)
 	return ON;
 }
 
-static void report_hazard(struct walk *w, enum verify_rule rule, int insn,
+void hazard_report(struct walk *w, enum verify_rule rule, int insn,
 			  const char *what)
 {
 	const struct cfg *g = &w->v->g;
@@ -331,25 +296,20 @@ static void report_hazard(struct walk *w, enum verify_rule rule, int insn,
 		   (unsigned long long)cfg_addr(g, w->found));
 }
 
-static bool has(const struct verifier *v, enum isa_hazard hazard)
-{
-	return isa_gen_info(v->in->target.gen)->hazards & hazard;
-}
-
 static void check_valu(struct walk *w, int insn)
 {
 	const struct cfg_insn *x = w->at;
 	bool wave64 = w->v->in->target.wave == 64;
 
 	vgpr_sources(x, &w->src);
-	if (has(w->v, ISA_HZ_TRANS) && w->src.n &&
-	    has_hazard(w, look_trans, insn))
-		report_hazard(
+	if (hazard_exists(w->v, ISA_HZ_TRANS) && w->src.n &&
+	    hazard_is_found(w, look_trans, insn))
+		hazard_report(
 			w, VERIFY_HZ_TRANS, insn,
 			"it reads a transcendental result that may be on its way");
-	if (has(w->v, ISA_HZ_FORWARD) && wave64 && w->src.n > 1 &&
-	    has_hazard(w, look_forward, insn))
-		report_hazard(
+	if (hazard_exists(w->v, ISA_HZ_FORWARD) && wave64 && w->src.n > 1 &&
+	    hazard_is_found(w, look_forward, insn))
+		hazard_report(
 			w, VERIFY_HZ_FORWARD, insn,
 			"its sources were written before and after a write of "
 			"EXEC, too close to it");
@@ -367,8 +327,8 @@ static void check_masks(struct walk *w, int insn)
 			continue;
 		w->reg = x->use.reg[i].reg;
 		w->count = x->use.reg[i].count;
-		if (has_hazard(w, look_mask, insn))
-			report_hazard(
+		if (hazard_is_found(w, look_mask, insn))
+			hazard_report(
 				w, VERIFY_HZ_MASK, insn,
 				"the mask it reads was overwritten while an "
 				"earlier instruction may still have read it");
@@ -403,8 +363,8 @@ static void check_wmma(struct walk *w, int insn)
 	for (int i = 1; i < 3; i++)
 		if (o[i].kind == ISA_K_VGPR)
 			add_source(r, o[i].reg, o[i].dwords);
-	if (has_hazard(w, look_wmma, insn))
-		report_hazard(
+	if (hazard_is_found(w, look_wmma, insn))
+		hazard_report(
 			w, VERIFY_WMMA_HAZARD, insn,
 			"A or B is the result of the matrix instruction just "
 			"before");
@@ -413,13 +373,13 @@ static void check_wmma(struct walk *w, int insn)
 static void check_direct(struct walk *w, int insn)
 {
 	w->reg = w->at->in.opnd[0].reg;
-	if (has_hazard(w, look_direct_valu, insn))
-		report_hazard(
+	if (hazard_is_found(w, look_direct_valu, insn))
+		hazard_report(
 			w, VERIFY_HZ_LDSDIR, insn,
 			"its destination is still used by the VALU, and wait_vdst "
 			"does not cover it");
-	if (has_hazard(w, look_direct_vmem, insn))
-		report_hazard(
+	if (hazard_is_found(w, look_direct_vmem, insn))
+		hazard_report(
 			w, VERIFY_HZ_LDSDIR, insn,
 			"its destination is still read by a memory instruction");
 }
@@ -480,7 +440,8 @@ void hazard_check(struct verifier *v, const struct vstate *s, int insn)
 
 	if (x->valu)
 		check_valu(&w, insn);
-	if (has(v, ISA_HZ_MASK) && v->in->target.wave == 64 &&
+	hazard_check_gfx10(&w, insn);
+	if (hazard_exists(v, ISA_HZ_MASK) && v->in->target.wave == 64 &&
 	    (x->valu || x->salu || x->in.fmt == ISA_FMT_SOPP))
 		check_masks(&w, insn);
 	if (x->pipe == ISA_PIPE_WMMA)
@@ -491,8 +452,8 @@ void hazard_check(struct verifier *v, const struct vstate *s, int insn)
 	case ISA_v_permlane16_b32:
 	case ISA_v_permlanex16_b32:
 	case ISA_v_permlane64_b32:
-		if (has(v, ISA_HZ_PERMLANE) && has_hazard(&w, look_cmpx, insn))
-			report_hazard(&w, VERIFY_HZ_PERMLANE, insn,
+		if (hazard_exists(v, ISA_HZ_PERMLANE) && hazard_is_found(&w, look_cmpx, insn))
+			hazard_report(&w, VERIFY_HZ_PERMLANE, insn,
 				      "EXEC was just written by v_cmpx");
 		break;
 	case ISA_v_mad_u64_u32:
@@ -501,7 +462,7 @@ void hazard_check(struct verifier *v, const struct vstate *s, int insn)
 		 * The low half is written before the high half has read its
 		 * sources; compilers do that when they want the low half only.
 		 */
-		if (has(v, ISA_HZ_MAD) && overlaps_itself(s, &x->in) &&
+		if (hazard_exists(v, ISA_HZ_MAD) && overlaps_itself(s, &x->in) &&
 		    read_later(&v->g, insn, x->in.opnd[0].reg + 1))
 			ver_report(v, VERIFY_HZ_MAD, insn, -1,
 				   "its destination overlaps a source");
