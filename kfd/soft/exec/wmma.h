@@ -14,7 +14,7 @@
  * Lanes 16 and above of A and B must repeat lanes 0 to 15.  The hardware wants
  * it so, and nothing says which copy it uses where; here lanes 0 to 15 count.
  * gfx12 has the same words of A and B once each, and rows of C and D elsewhere:
- * gfx12/matrix.h.
+ * kfd/soft/exec/gfx12/matrix.h.
  *
  * EXEC is ignored.  So is MODE: sums are rounded to nearest even and denormals
  * stay.
