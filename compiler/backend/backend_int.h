@@ -36,6 +36,11 @@ typedef void mir_walk_fn(struct mir_func *m, struct mir_block *b, void *state,
 			 bool insert);
 void mir_flow_ages(struct mir_func *m, size_t size, mir_walk_fn *walk);
 
+/* --------------------------------------------------------- hazards10.c ---- */
+
+/* The part of mir_resolve_hazards() that gfx10_1 alone needs. */
+void mir_resolve_gfx10(struct mir_func *m);
+
 /* ----------------------------------------------------- live_interval.c ---- */
 
 /*

@@ -78,23 +78,48 @@ static bool encode_one(struct mir_func *m, const struct isa_target *t,
 	return true;
 }
 
+/* Dwords from behind a branch to its target. */
+static int64_t branch_dwords(const struct mir_inst *i, const struct mir_opnd *to)
+{
+	return ((int64_t)to->label->addr - (i->addr + 4)) / 4;
+}
+
+/*
+ * A branch that the chip would take elsewhere, by its offset, gets another;
+ * false: there is none.
+ */
+static bool move_bad_branch(struct mir_func *m)
+{
+	const struct mir_opnd none = mir_simm16(0);
+
+	if (!(isa_gen_info(m->gen)->hazards & ISA_HZ_BRANCH_3F))
+		return false;
+	MIR_EACH_INST(m, i)
+		for (int k = 0; k < i->n_opnd; k++)
+			if (i->o[k].kind == MIR_LABEL &&
+			    branch_dwords(i, &i->o[k]) == 0x3f) {
+				mir_after(i, mir_inst(m, ISA_s_nop, &none, 1));
+				return true;
+			}
+	return false;
+}
+
 static bool patch_branches(struct mir_func *m, struct mir_inst *i,
 			   struct buf *code, struct err *e)
 {
-	int64_t from = i->addr + 4, to;
-
 	for (int k = 0; k < i->n_opnd; k++) {
+		int64_t dwords;
 		int16_t words;
 
 		if (i->o[k].kind != MIR_LABEL)
 			continue;
-		to = i->o[k].label->addr;
-		if ((to - from) / 4 != (int16_t)((to - from) / 4))
+		dwords = branch_dwords(i, &i->o[k]);
+		if (dwords != (int16_t)dwords)
 			return err_set(e, ERR_UNSUPPORTED,
 				       "kernel %s: a branch over %lld bytes; "
 				       "at most 128 KiB; unroll less",
-				       m->name, (long long)(to - from));
-		words = (int16_t)((to - from) / 4);
+				       m->name, (long long)dwords * 4);
+		words = (int16_t)dwords;
 		memcpy(code->data + i->addr, &words, 2);
 	}
 	return true;
@@ -130,7 +155,7 @@ bool mir_encode(struct mir_func *m, const char *chip, struct buf *code,
 			       chip);
 	do
 		good = encode_all(m, &t, begin, code, e);
-	while (good && mir_insert_hops(m));
+	while (good && (mir_insert_hops(m) || move_bad_branch(m)));
 	for (uint32_t b = 0; b < m->n_order; b++)
 		for (struct mir_inst *i = m->order[b]->first; good && i;
 		     i = i->next)

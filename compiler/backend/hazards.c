@@ -156,7 +156,9 @@ void mir_resolve_hazards(struct mir_func *m)
 {
 	const unsigned hazards = isa_gen_info(m->gen)->hazards;
 
-	if (hazards)
+	if (hazards & ISA_HZ_VMEM_SGPR)
+		mir_resolve_gfx10(m);
+	if (hazards & (ISA_HZ_TRANS | ISA_HZ_MATRIX))
 		mir_flow_ages(m, sizeof(struct state), resolve_block);
 	if (m->wave == 64 && hazards & (ISA_HZ_FORWARD | ISA_HZ_MASK))
 		separate_halves(m);

@@ -89,12 +89,15 @@ static uint32_t scratch_reach(const struct spiller *s)
 	return (s->m->gen < ISA_GFX11 ? 2048 : 4096) - 16;
 }
 
-/* The base that `at` is reached from: an own scalar register, or none. */
+/*
+ * The base that `at` is reached from: an own scalar register, or none, which
+ * gfx10_1 has no encoding for.
+ */
 static struct mir_opnd scratch_base(struct spiller *s, uint32_t at)
 {
 	uint32_t v;
 
-	if (at < scratch_reach(s))
+	if (at < scratch_reach(s) && s->m->gen != ISA_GFX10_1)
 		return mir_off();
 	v = mir_vreg(s->m, MIR_S, 1);
 	s->m->vreg[v].tiny = true;

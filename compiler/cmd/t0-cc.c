@@ -583,7 +583,8 @@ static const struct cli_opt options[] = {
 	{ "list", 0, CLI_FLAG, &o.list, NULL,
 	  "list the library: prebuilt objects, options of a shape" },
 	{ "chip", 0, CLI_STR, &o.cc.chip, "NAME",
-	  "gfx1030, gfx1100 to gfx1103, gfx1150, gfx1151, gfx1200, gfx1201" },
+	  "gfx1010, gfx1030, gfx1100 to gfx1103, gfx1150, gfx1151, gfx1200, "
+	  "gfx1201" },
 	{ "wgp", 0, CLI_FLAG, &o.wgp, NULL,
 	  "groups over both CUs of a WGP" },
 	{ "cu", 0, CLI_FLAG, &o.cu, NULL,

@@ -72,8 +72,8 @@ static bool check_options(const struct ssa_func *f, const struct cc_options *o,
 	if (!isa_chip_find(o->chip) || !isa_chip_parse(o->chip, &gen))
 		return err_set(e, ERR_UNSUPPORTED,
 			       "kernel %s: no code for chip '%s'; wanted one "
-			       "of gfx1030 to gfx1036, gfx1100 to gfx1103, "
-			       "gfx1150, gfx1151, gfx1200 or gfx1201",
+			       "of gfx1010, gfx1030 to gfx1036, gfx1100 to "
+			       "gfx1103, gfx1150, gfx1151, gfx1200 or gfx1201",
 			       f->name, o->chip);
 	if (o->wgp && o->cu)
 		return err_set(e, ERR_USAGE, "kernel %s: WGP mode and CU mode; "

@@ -35,7 +35,7 @@ struct cost_model; /* compiler/cost/cost.h */
 typedef void cc_dump_fn(void *ctx, const char *stage, const char *text);
 
 struct cc_options {
-	const char *chip; /* "gfx1100"; gfx10_3, gfx11 and gfx11_5 */
+	const char *chip; /* "gfx1100"; a row of chips.def */
 	int level;		/* 0..3 */
 	uint32_t max_vgprs;	/* per lane, 0 = 256 */
 	uint32_t waves;		/* per SIMD, to aim at; 0 = let it choose */

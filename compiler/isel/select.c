@@ -180,11 +180,27 @@ static void select_arg(struct sel *s, const struct ssa_inst *i)
 
 /* ------------------------------------------------------------ dispatch ---- */
 
+/* gfx10_1 has a clock of 64 bits, in memory's order. */
+static void clock_of_memory(struct sel *s, const struct ssa_inst *i)
+{
+	struct mir_opnd now = sel_new_s(s, 2);
+	struct mir_inst *m = sel_raw(s, ISA_s_memtime, now);
+
+	m->flags |= MIR_ORDERED | MIR_KEEP;
+	sel_s(s, ISA_s_and_b32, sel_def(s, i), mir_part(now, 0, 1),
+	      mir_imm(0xfffff));
+}
+
 static void clock_now(struct sel *s, const struct ssa_inst *i)
 {
-	struct mir_inst *m =
-		sel_raw(s, ISA_s_getreg_b32, sel_def(s, i),
-			mir_word("hwreg(HW_REG_SHADER_CYCLES, 0, 20)"));
+	struct mir_inst *m;
+
+	if (s->m->gen == ISA_GFX10_1) {
+		clock_of_memory(s, i);
+		return;
+	}
+	m = sel_raw(s, ISA_s_getreg_b32, sel_def(s, i),
+		    mir_word("hwreg(HW_REG_SHADER_CYCLES, 0, 20)"));
 
 	m->flags |= MIR_ORDERED | MIR_KEEP;
 }

@@ -23,6 +23,22 @@ struct terms {
 
 /* ------------------------------------------------------------ products ---- */
 
+static bool has_op(const struct sel *s, enum isa_op op)
+{
+	return isa_op_info(op)->opcode[s->m->gen] >= 0;
+}
+
+/* The floats of a pair of f16. */
+static struct mir_opnd f16_low(struct sel *s, struct mir_opnd x)
+{
+	return sel_v1(s, ISA_v_cvt_f32_f16, x);
+}
+
+static struct mir_opnd f16_high(struct sel *s, struct mir_opnd x)
+{
+	return f16_low(s, sel_v1(s, ISA_v_lshrrev_b32, mir_imm(16), x));
+}
+
 /* The floats of a pair of bf16. */
 static struct mir_opnd bf16_low(struct sel *s, struct mir_opnd x)
 {
@@ -37,20 +53,22 @@ static struct mir_opnd bf16_high(struct sel *s, struct mir_opnd x)
 static void float_terms(struct sel *s, struct terms *t, bool bf16,
 			struct mir_opnd a, struct mir_opnd b)
 {
-	t->op = bf16 ? ISA_v_fma_f32 : ISA_v_dot2_f32_f16;
-	t->onto = bf16 ? ISA_v_fmac_f32 : ISA_v_dot2acc_f32_f16;
+	const bool dots = !bf16 && has_op(s, ISA_v_dot2_f32_f16);
+
+	t->op = dots ? ISA_v_dot2_f32_f16 : ISA_v_fma_f32;
+	t->onto = dots ? ISA_v_dot2acc_f32_f16 : ISA_v_fmac_f32;
 	for (int k = 0; k < a.n; k++) {
 		struct mir_opnd x = mir_part(a, k, 1), y = mir_part(b, k, 1);
 
-		if (!bf16) {
+		if (dots) {
 			t->a[t->n] = x;
 			t->b[t->n++] = y;
 			continue;
 		}
-		t->a[t->n] = bf16_low(s, x);
-		t->b[t->n++] = bf16_low(s, y);
-		t->a[t->n] = bf16_high(s, x);
-		t->b[t->n++] = bf16_high(s, y);
+		t->a[t->n] = bf16 ? bf16_low(s, x) : f16_low(s, x);
+		t->b[t->n++] = bf16 ? bf16_low(s, y) : f16_low(s, y);
+		t->a[t->n] = bf16 ? bf16_high(s, x) : f16_high(s, x);
+		t->b[t->n++] = bf16 ? bf16_high(s, y) : f16_high(s, y);
 	}
 }
 
@@ -59,6 +77,27 @@ static struct mir_opnd without_half(struct sel *s, struct mir_opnd x, int bits)
 {
 	return sel_v1(s, ISA_v_xor_b32,
 		      mir_imm(bits == 8 ? 0x80808080 : 0x88888888), x);
+}
+
+/* The k-th integer of a register. */
+static struct mir_opnd int_part(struct sel *s, struct mir_opnd x, int k,
+				int bits, bool has_sign)
+{
+	return sel_v1(s, has_sign ? ISA_v_bfe_i32 : ISA_v_bfe_u32, x,
+		      mir_imm((uint32_t)(k * bits)), mir_imm((uint32_t)bits));
+}
+
+/* Without dot products each is a factor of its own. */
+static void single_int_terms(struct sel *s, struct terms *t, int bits, bool sa,
+			     bool sb, struct mir_opnd a, struct mir_opnd b)
+{
+	t->op = ISA_v_mad_i32_i24;
+	for (int k = 0; k < a.n * 32 / bits; k++) {
+		const int at = k * bits / 32, part = k % (32 / bits);
+
+		t->a[t->n] = int_part(s, mir_part(a, at, 1), part, bits, sa);
+		t->b[t->n++] = int_part(s, mir_part(b, at, 1), part, bits, sb);
+	}
 }
 
 /*
@@ -72,6 +111,10 @@ static void int_terms(struct sel *s, struct terms *t, int bits, bool sa,
 	const int without = bits == 8 ? ISA_v_dot4_u32_u8 : ISA_v_dot8_u32_u4;
 	struct mir_opnd quarter = { 0 };
 
+	if (!has_op(s, with)) {
+		single_int_terms(s, t, bits, sa, sb, a, b);
+		return;
+	}
 	t->op = sa || sb ? with : without;
 	t->onto = t->op == ISA_v_dot4_i32_i8 ? ISA_v_dot4c_i32_i8 : ISA_OP_NONE;
 	if (sa != sb) {
@@ -236,9 +279,16 @@ void sel_wmma(struct sel *s, const struct ssa_inst *i)
 
 /* -------------------------------------------------------- dot products ---- */
 
-static bool has_op(const struct sel *s, enum isa_op op)
+/* f16 without dot products: multiply-adds that take halves. */
+static void mix_halves(struct sel *s, struct mir_opnd d, struct mir_opnd a,
+		       struct mir_opnd b, struct mir_opnd c)
 {
-	return isa_op_info(op)->opcode[s->m->gen] >= 0;
+	struct mir_opnd low = sel_new_v(s, 1);
+	struct mir_inst *m = sel_v(s, ISA_v_fma_mix_f32, low, a, b, c);
+
+	m->tail = " op_sel_hi:[1,1,0]";
+	m = sel_v(s, ISA_v_fma_mix_f32, d, a, b, low);
+	m->tail = " op_sel:[1,1,0] op_sel_hi:[1,1,0]";
 }
 
 static void sum_terms(struct sel *s, const struct terms *t, struct mir_opnd d,
@@ -270,6 +320,8 @@ void sel_dot(struct sel *s, const struct ssa_inst *i)
 	} else if (bf16 && !has_op(s, ISA_v_dot2_f32_bf16)) {
 		float_terms(s, &t, true, a, b);
 		sum_terms(s, &t, sel_def(s, i), sel_get_v(s, i->arg[2]));
+	} else if (!bf16 && !has_op(s, ISA_v_dot2_f32_f16)) {
+		mix_halves(s, sel_def(s, i), a, b, sel_get_v(s, i->arg[2]));
 	} else {
 		sel_v(s, bf16 ? ISA_v_dot2_f32_bf16 : ISA_v_dot2_f32_f16,
 		      sel_def(s, i), a, b, sel_get_v(s, i->arg[2]));

@@ -11,7 +11,8 @@ say() { "$q" generate -q -m "$m" --greedy -n 24 --prompt 'The sea is' "$@"; }
 exits 0 'a model' "$q" make -q --shape tiny --weights f32 -m "$m"
 exits 0 'on the processor' say
 cp "$tmp/out" want
-for chip in gfx1030 gfx1100 gfx1101 gfx1102 gfx1103 gfx1150 gfx1151 gfx1201; do
+for chip in gfx1010 gfx1030 gfx1100 gfx1101 gfx1102 gfx1103 gfx1150 gfx1151 \
+	gfx1201; do
 	exits 0 "on a $chip" say --backend gpu --device "soft:$chip"
 	ok 'the same text' cmp want "$tmp/out"
 done

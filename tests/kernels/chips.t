@@ -4,9 +4,9 @@
 # gfx1100.  Without T0_SLOW, one with fewer registers and three of other generations.
 . tests/tap.sh
 
-chips='gfx1030 gfx1102 gfx1151 gfx1201'
-[ -z "$T0_SLOW" ] || chips='gfx1030 gfx1101 gfx1102 gfx1103 gfx1150 gfx1151
-	gfx1200 gfx1201'
+chips='gfx1010 gfx1030 gfx1102 gfx1151 gfx1201'
+[ -z "$T0_SLOW" ] || chips='gfx1010 gfx1030 gfx1101 gfx1102 gfx1103 gfx1150
+	gfx1151 gfx1200 gfx1201'
 for chip in $chips; do
 	kernels='elementwise rows move'
 	[ $chip != gfx1201 ] || kernels="$kernels gemm"
