@@ -98,6 +98,7 @@ struct qwen_batch *qwen_batch_new(const struct qwen_model *m,
 	b->m = m;
 	b->shape = *shape;
 	b->state = state;
+	b->costs.steady = shape->steady;
 	b->pages = qwen_pages_new(shape->blocks);
 	b->taken = xcalloc(shape->sequences, sizeof(*b->taken));
 	b->token = xcalloc(most, sizeof(*b->token));

@@ -78,6 +78,8 @@ uint32_t qwen_guess_length(const struct qwen_guess_costs *c,
 	double best;
 	uint32_t n = 0;
 
+	if (c->steady && room)
+		return most ? most : g->rested >= REST;
 	if (!room || !(c->pass[texts] > 0) || c->since >= MEASURED_AGAIN)
 		return 0;
 	best = speed_of(c, g, texts, 0);

@@ -97,6 +97,7 @@ struct qwen_guess_costs { /* of a batch; zero-initialise */
 	double propose;		   /* seconds, of one token of several in a row */
 	double read; /* of a token that the proposer has not seen */
 	uint32_t since; /* passes with proposals since one without */
+	bool steady;	/* what is right alone decides; the caller's */
 };
 struct qwen_guessing { /* of a text */
 	double right;	 /* of proposals whose predecessors were */
@@ -164,6 +165,7 @@ struct qwen_batch_shape {
 					      struct qwen_state *state,
 					      uint32_t sequence, struct err *e);
 	void *proposer_ctx;
+	bool steady; /* whatever proposals cost; no clock decides then */
 };
 
 /* One vector of a text, instead of tokens that follow. */

@@ -250,6 +250,7 @@ static bool run_schedule(uint64_t seed, struct sum *sum)
 				     draw_below(&seed, QWEN_PROPOSED + 1),
 		.proposer_new = kind == LOOKUP ? NULL : proposer_new,
 		.proposer_ctx = &kind,
+		.steady = seed % 3,
 	};
 	struct asked a[REQUESTS] = { 0 };
 	struct qwen_batch_counts c;

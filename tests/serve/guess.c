@@ -150,6 +150,24 @@ static void test_turns(void)
 	ok(passes < 50, "right again: 4 at once after %u passes", passes);
 }
 
+/* Where no clock decides, neither does what proposals cost. */
+static void test_steady(void)
+{
+	struct qwen_guess_costs c = { .steady = true };
+	struct qwen_guessing g;
+
+	qwen_guess_begin(&g, PROMPT);
+	qwen_guess_pass(&c, 1, false, 1);
+	qwen_guess_pass(&c, 3, true, 1000);
+	qwen_guess_asked(&c, &g, 2, 1000);
+	is_u64(qwen_guess_length(&c, &g, 1, 7), 2, "steady: two at first");
+	qwen_guess_see(&g, 2, 2);
+	is_u64(qwen_guess_length(&c, &g, 1, 7), 4, "steady: four, being right");
+	is_u64(qwen_guess_length(&c, &g, 1, 3), 3, "steady: as there is room");
+	qwen_guess_see(&g, 4, 0);
+	is_u64(qwen_guess_length(&c, &g, 1, 7), 2, "steady: two, being wrong");
+}
+
 /* ---- on a model ---- */
 
 enum { TEXTS = 5, TOKENS = 200, POSITIONS = 256 };
@@ -251,6 +269,7 @@ int main(void)
 
 	test_clock();
 	test_turns();
+	test_steady();
 	if (!mkdtemp(dir) || !qwen_shape_find("tiny", &how.config, &e) ||
 	    !qwen_synthetic_write(dir, &how, &e) ||
 	    !qwen_model_load(&m, dir, &load, threads, &e))
