@@ -1,6 +1,6 @@
 /*
- * A GPU in software without a device around it, for benchmarks: one wave32 on
- * one host thread, a piece of memory, LDS and scratch, and code that was
+ * A GPU in software without a device around it, for benchmarks: one wave on one
+ * host thread, a piece of memory, LDS and scratch, and code that was
  * assembled from text.
  *
  * Times are of the thread's CPU clock, whatever else the host does, and the
@@ -28,6 +28,7 @@ enum {
 
 struct bench_code {
 	enum isa_gen gen;
+	int wave; /* 32 or 64 */
 	uint32_t word[BENCH_WORDS];
 	size_t bytes;
 	unsigned n_insts;
@@ -39,7 +40,7 @@ struct bench_machine {
 	struct soft_group group;
 	struct soft_wave w;
 	const struct bench_code *code;
-	uint32_t (*v)[SOFT_LANES]; /* [256] */
+	uint32_t (*v)[SOFT_LANES]; /* [2 * 256]: the upper lanes' last */
 	uint8_t *x;		   /* [x_bytes], at X_VA */
 	size_t x_bytes;
 	uint8_t *lds, *scratch;
@@ -50,7 +51,7 @@ struct bench_machine {
 
 static void bench_line(struct bench_code *c, const char *line)
 {
-	const struct isa_target t = { c->gen, LANES, false };
+	const struct isa_target t = { c->gen, c->wave, false };
 	struct isa_inst in;
 	const char *why = isa_parse(&t, line, NULL, NULL, &in);
 
@@ -64,7 +65,7 @@ static void bench_line(struct bench_code *c, const char *line)
 
 /* The lines of the text, `times` times, and all of that s6 times. */
 __attribute__((unused)) static void bench_assemble(struct bench_code *c,
-						   enum isa_gen gen,
+						   enum isa_gen gen, int wave,
 						   const char *text, int times)
 {
 	/* s_cbranch_scc1 */
@@ -72,6 +73,7 @@ __attribute__((unused)) static void bench_assemble(struct bench_code *c,
 	uint32_t n;
 
 	c->gen = gen;
+	c->wave = wave;
 	c->bytes = 0;
 	c->n_insts = 0;
 	for (int i = 0; i < times; i++) {
@@ -100,11 +102,9 @@ static bool bench_find(void *ctx, uint64_t va, struct soft_range *out)
 		*out = (struct soft_range){ X_VA, m->x_bytes, m->x,
 					    SOFT_MEM_READ | SOFT_MEM_WRITE };
 	else if (va >= CODE_VA && va - CODE_VA < sizeof(m->code->word))
-		*out = (struct soft_range){
-			CODE_VA, sizeof(m->code->word),
-			(uint8_t *)(uintptr_t)m->code->word,
-			SOFT_MEM_READ | SOFT_MEM_EXEC
-		};
+		*out = (struct soft_range){ CODE_VA, sizeof(m->code->word),
+					    (uint8_t *)(uintptr_t)m->code->word,
+					    SOFT_MEM_READ | SOFT_MEM_EXEC };
 	else
 		return false;
 	return true;
@@ -132,11 +132,11 @@ static void bench_machine_init(struct bench_machine *m, size_t x_bytes)
 	m->env.ctx = m;
 	m->env.find = bench_find;
 	m->env.realtime = bench_clock;
-	m->v = bench_memory(256 * sizeof(*m->v));
+	m->v = bench_memory(2 * 256 * sizeof(*m->v));
 	m->x = bench_memory(x_bytes);
 	m->x_bytes = x_bytes;
 	m->lds = bench_memory(BENCH_LDS_BYTES);
-	m->scratch = bench_memory(BENCH_SCRATCH_BYTES * LANES);
+	m->scratch = bench_memory(BENCH_SCRATCH_BYTES * 2 * LANES);
 	m->group.env = &m->env;
 	m->group.wave = &m->w;
 	m->group.n_waves = 1;
@@ -144,8 +144,8 @@ static void bench_machine_init(struct bench_machine *m, size_t x_bytes)
 	m->group.lds_size_bytes = BENCH_LDS_BYTES;
 	m->w.group = &m->group;
 	m->w.v[0] = m->v;
+	m->w.v[1] = m->v + 256;
 	m->w.n_vgprs = 256;
-	m->w.wave_size = LANES;
 	m->w.scratch = m->scratch;
 	m->w.scratch_lane_bytes = BENCH_SCRATCH_BYTES;
 	/* As compilers set it: nearest even, denormals, IEEE, DX10_CLAMP. */
@@ -170,24 +170,26 @@ static void bench_load(struct bench_machine *m, const struct bench_code *c)
 		soft_code_cache_limit(m->group.code, SOFT_HANDLERS);
 	m->code = c;
 	m->env.gen = c->gen;
+	m->w.wave_size = c->wave;
 	m->env.swizzles_scratch = !isa_gen_info(c->gen)->own_scratch;
 }
 
-__attribute__((unused)) static void
-bench_set(struct bench_machine *m, int reg, uint32_t value)
+__attribute__((unused)) static void bench_set(struct bench_machine *m, int reg,
+					      uint32_t value)
 {
 	for (int i = 0; i < LANES; i++)
-		m->v[reg][i] = value;
+		m->v[reg][i] = m->v[256 + reg][i] = value;
 }
 
 /* From the beginning; the caller has set the registers. */
-__attribute__((unused)) static void
-bench_run(struct bench_machine *m, uint32_t loops)
+__attribute__((unused)) static void bench_run(struct bench_machine *m,
+					      uint32_t loops)
 {
 	struct soft_wave *w = &m->w;
 
 	w->s[6] = loops;
 	w->s[ISA_R_EXEC_LO] = ~0u;
+	w->s[ISA_R_EXEC_LO + 1] = w->wave_size == 64 ? ~0u : 0;
 	w->pc = CODE_VA;
 	w->state = SOFT_READY;
 	memset(&w->last, 0, sizeof(w->last));

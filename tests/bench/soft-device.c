@@ -59,8 +59,9 @@ static void assemble(struct kernel *k)
 	struct bench_code body;
 	char line[64];
 
-	bench_assemble(&body, ISA_GFX11, text, 2);
+	bench_assemble(&body, ISA_GFX11, 32, text, 2);
 	k->code.gen = ISA_GFX11;
+	k->code.wave = 32;
 	k->code.bytes = 0;
 	snprintf(line, sizeof(line), "s_movk_i32 s6, %u", k->loops);
 	bench_line(&k->code, line);

@@ -25,6 +25,8 @@ static const struct {
 };
 enum { CHIPS = ARRAY_SIZE(chips) };
 
+#define WIDE "wave64" /* in the names of groups that are of such a wave */
+
 struct group {
 	const char *name, *text;
 	uint32_t mode; /* 0: as compilers set it */
@@ -239,6 +241,14 @@ static const struct group groups[] = {
 	  "v_wmma_bf16_16x16x16_bf16 v[40:47], v[50:57], v[60:67], v[40:47]\n"
 	  "v_wmma_i32_16x16x16_iu4 v[70:77], v[50:51], v[60:61], v[70:77]\n",
 	  0 },
+	{ "WMMA f16, bf16, " WIDE,
+	  "v_wmma_f32_16x16x16_f16 v[40:43], v[50:57], v[60:67], v[40:43]\n"
+	  "v_wmma_f32_16x16x16_bf16 v[70:73], v[50:57], v[60:67], v[70:73]\n",
+	  0 },
+	{ "WMMA f16 sums, iu8, " WIDE,
+	  "v_wmma_f16_16x16x16_f16 v[40:43], v[50:57], v[60:67], v[40:43]\n"
+	  "v_wmma_i32_16x16x16_iu8 v[70:73], v[50:53], v[60:63], v[70:73]\n",
+	  0 },
 };
 
 /* Where other names are not enough; NULL: the chip has no such. */
@@ -265,6 +275,14 @@ static const struct {
 	{ "WMMA bf16 sums, iu4", ISA_GFX12,
 	  "v_wmma_bf16_16x16x16_bf16 v[40:43], v[50:53], v[60:63], v[40:43]\n"
 	  "v_wmma_i32_16x16x16_iu4 v[70:77], v50, v60, v[70:77]\n" },
+	{ "WMMA f16, bf16, " WIDE, ISA_GFX10_3, NULL },
+	{ "WMMA f16, bf16, " WIDE, ISA_GFX12,
+	  "v_wmma_f32_16x16x16_f16 v[40:43], v[50:51], v[60:61], v[40:43]\n"
+	  "v_wmma_f32_16x16x16_bf16 v[70:73], v[50:51], v[60:61], v[70:73]\n" },
+	{ "WMMA f16 sums, iu8, " WIDE, ISA_GFX10_3, NULL },
+	{ "WMMA f16 sums, iu8, " WIDE, ISA_GFX12,
+	  "v_wmma_f16_16x16x16_f16 v[40:41], v[50:51], v[60:61], v[40:41]\n"
+	  "v_wmma_i32_16x16x16_iu8 v[70:73], v50, v60, v[70:73]\n" },
 };
 
 /* The group's text of a chip, to be freed; NULL: there is none. */
@@ -297,7 +315,7 @@ static void registers(struct bench_machine *m, const struct group *g)
 {
 	struct soft_wave *w = &m->w;
 
-	memset(m->v, 0, 256 * sizeof(*m->v));
+	memset(m->v, 0, 2 * 256 * sizeof(*m->v));
 	memset(m->x, 0, m->x_bytes);
 	memset(m->scratch, 0, BENCH_SCRATCH_BYTES * LANES);
 	for (uint32_t i = 0; i < LANES; i++) {
@@ -393,7 +411,8 @@ static void find_best(struct bench_machine m[MACHINES], const struct group *g,
 		best[k] = 0;
 		if (!text)
 			continue;
-		bench_assemble(&code[k], gen, text, 4);
+		bench_assemble(&code[k], gen, strstr(g->name, WIDE) ? 64 : 32,
+			       text, 4);
 		free(text);
 		bench_load(&m[k], &code[k]);
 		loops[k] = calibrate(&m[k], g);

@@ -8,12 +8,14 @@ command -v clang-19 ld.lld-19 llvm-strip-19 llvm-mc-19 >/dev/null 2>&1 ||
 	skip_all 'clang-19, lld-19 or llvm-19 is not installed'
 export T0_SOFT_CHECK=1
 programs=tests/tools/run-kernels
+chips='gfx1010:-O3 gfx1030:-O2 gfx1151:-O0 gfx1201:-O3'
 least=15
 if [ -n "$T0_SLOW" ]; then
 	programs="$programs tests/tools/run-programs"
+	chips='gfx1010 gfx1030 gfx1151 gfx1200 gfx1201'
 	least=60
 fi
-for of in gfx1010:-O3 gfx1030:-O2 gfx1151:-O0 gfx1201:-O3; do
+for of in $chips; do
 	[ -n "$T0_SLOW" ] || export T0_TEST_LEVEL=${of#*:}
 	export T0_TEST_CHIP=${of%:*}
 	for t in $programs; do

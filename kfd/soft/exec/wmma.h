@@ -1,7 +1,7 @@
 /*
  * kfd/soft/exec/wmma.h - matrix multiply-accumulate (WMMA).
  *
- * D = A * B + C, all 16 x 16.  Private to wmma*.c, gfx12/ and fast/.  Registers
+ * D = A * B + C, all 16 x 16.  Private to wmma*.c, matrix.c and fast/.  Registers
  * of gfx11 hold the matrices as follows (RDNA3 ISA 7.9; "lane" counts in the
  * wave, k is the inner dimension):
  *
@@ -45,8 +45,7 @@ enum wmma_type {
 	WMMA_F32
 };
 
-/* Which registers and lanes have what: of gfx11 and gfx12, wave32 and wave64.
- */
+/* What is in which registers and lanes, of wave32 and wave64. */
 enum wmma_layout {
 	WMMA_GFX11,
 	WMMA_GFX11_64,

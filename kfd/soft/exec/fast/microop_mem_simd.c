@@ -199,8 +199,7 @@ static inline bool place_lds2(struct soft_wave *w, const struct soft_microop *m,
 
 #define MOST_SCRATCH (1u << 26) /* of a lane, for offsets of 32 bits */
 
-/* Where the lanes' bytes begin in their own scratch memory: 32 bits, which
- * wrap. */
+/* Where the lanes' bytes begin in their own; offsets wrap in 32 bits. */
 static inline bool find_scratch(struct soft_wave *w,
 				const struct soft_microop *m,
 				const uintptr_t *base, int h, struct placed *p)
