@@ -62,8 +62,8 @@ stops 'a text' '' "$b/t0-qwen3" generate -q -m "$tmp/tiny" --ids 1,2 -g \
 	-n 40000 --context 40000
 
 mkfifo "$tmp/pipe"
-stops 'an import from a pipe that nobody writes into' 'while reading' \
-	"$b/t0-results" import -q "$tmp/pipe"
+stops 'an import from a pipe that nobody writes into' \
+	"$tmp/pipe: while reading" "$b/t0-results" import -q "$tmp/pipe"
 stops 'a text from one' 'while reading' "$b/t0-qwen3" eval -q -m "$tmp/tiny" \
 	-f "$tmp/pipe"
 
