@@ -199,6 +199,11 @@ bool file_lines_next(struct file_lines *l, char **line, size_t *len,
 /* Only after file_lines_open() succeeded. */
 void file_lines_close(struct file_lines *l);
 /*
+ * Could file_write_atomic() write there?  For what has to work long before it
+ * does: a folder in its place, or one that may not be written, is an error.
+ */
+bool file_check_writable(const char *path, struct err *e);
+/*
  * Write a file so that a reader never sees half of it: temporary file in the
  * same folder, fsync, rename.  A full disk leaves the old file untouched.
  * Replaces what a symbolic link points to; writes straight into devices and

@@ -359,6 +359,8 @@ static bool open_output(struct cmd *c, struct held *h, struct err *e)
 		return true;
 	if (c->spec->flags & CMD_STREAM)
 		c->out = fopen(c->output, "w");
+	else if (!file_check_writable(c->output, e))
+		return false;
 	else
 		c->out = open_memstream(&h->text, &h->len);
 	if (c->out)

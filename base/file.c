@@ -341,6 +341,40 @@ static bool write_file(const char *path, bool sync, const void *data,
 	return done;
 }
 
+/* What must be writable for it: the file if it is a device, else its folder. */
+static char *writable_path(const char *path, const struct stat *st)
+{
+	char *real = st ? realpath(path, NULL) : NULL;
+
+	if (st && (!S_ISREG(st->st_mode) || !real)) {
+		free(real);
+		return xstrdup(path);
+	}
+	char *folder = real ? real : xstrdup(path);
+	char *slash = strrchr(folder, '/');
+	if (slash) {
+		slash[slash == folder] = '\0';
+		return folder;
+	}
+	free(folder);
+	return xstrdup(".");
+}
+
+bool file_check_writable(const char *path, struct err *e)
+{
+	struct stat st;
+	const bool exists = stat(path, &st) == 0;
+
+	if (exists && S_ISDIR(st.st_mode))
+		return err_sys(e, ERR_IO, EISDIR, "%s: cannot be written", path);
+	char *place = writable_path(path, exists ? &st : NULL);
+	const bool may = faccessat(AT_FDCWD, place, W_OK, AT_EACCESS) == 0 ||
+			 err_sys(e, io_code(errno), errno,
+				 "%s: cannot be written", path);
+	free(place);
+	return may;
+}
+
 bool file_write_atomic(const char *path, const void *data, size_t len_bytes,
 		       struct err *e)
 {

@@ -270,6 +270,10 @@ static void test_output(void)
 	is_i64(run(&tool, line), 3, "another command that fails");
 	is_str(text_of(path), "one\n", "leaves the file as it was");
 	unlink(path);
+	buf_reset(&did);
+	snprintf(line, sizeof(line), "copy a -o %s", dir);
+	is_i64(run(&tool, line), 2, "--output that is a folder");
+	ok(!strstr(did.data ? did.data : "", "copy"), "is found before it runs");
 	snprintf(line, sizeof(line), "draw -o %s", path);
 	is_i64(run(&tool, line), 0, "a command that writes itself");
 	ok(!text_of(path), "gets the name only");

@@ -286,8 +286,11 @@ static void test_no_permission(void)
 		if (!other || access(folder, W_OK) == 0)
 			chmod(folder, 0555);
 		bool done = file_write_atomic(in_folder("p"), "x", 1, &e);
-		_exit(!(!done && e.code == ERR_PERM &&
-			strstr(e.msg, "Permission denied")));
+		bool said = !done && e.code == ERR_PERM &&
+			    strstr(e.msg, "Permission denied");
+		e = (struct err){ 0 };
+		_exit(!(said && !file_check_writable(in_folder("p"), &e) &&
+			e.code == ERR_PERM));
 	}
 	int status;
 	waitpid(pid, &status, 0);
@@ -342,6 +345,31 @@ static void remove_folder(void)
 		unlink(in_folder(names[i]));
 	if (rmdir(folder) != 0)
 		diag("%s: %s", folder, strerror(errno));
+}
+
+static void test_writable(void)
+{
+	static const struct {
+		const char *path;
+		bool may;
+	} c[] = {
+		{ "/dev/null", true },
+		{ "none", true },
+		{ "/no/such", false },
+		{ "/dev", false },
+	};
+	struct err e = { 0 };
+
+	for (size_t i = 0; i < ARRAY_SIZE(c); i++)
+		ok(file_check_writable(c[i].path, &e) == c[i].may,
+		   "%s can%s be written", c[i].path, c[i].may ? "" : "not");
+	has_str(e.msg, "/dev: cannot be written: Is a directory",
+		"the last is named");
+	ok(file_check_writable(in_folder("new"), NULL), "a new file");
+	put(in_folder("new"), "old");
+	ok(file_check_writable(in_folder("new"), NULL), "an old one");
+	is_str(get(in_folder("new")), "old", "which is as it was");
+	unlink(in_folder("new"));
 }
 
 /* ---- named pipes ---- */
@@ -433,6 +461,7 @@ int main(void)
 	test_write_fails();
 	test_full_disk();
 	test_no_permission();
+	test_writable();
 	test_pipes();
 	test_stdout();
 	test_clocks();
