@@ -61,6 +61,21 @@ ok 'and lengths' awk -F , 'NR > 1 && $7 > (NR == 2 ? 3 : 5) { exit 1 }' "$tmp/ro
 kill "$server"
 wait "$server"
 
+# ---- a signal, and a log that cannot be written ----
+exits 2 'a log that is a folder' "$q" load -q --url http://127.0.0.1:1 \
+	--model none --requests 99 --log "$tmp"
+has "$tmp/err" 'Is a directory' 'is told before anything is sent'
+"$q" load --url http://127.0.0.1:1 --model none --requests 2 --samples 1 \
+	--request-rate 1000,0.001 --log "$tmp/kept" --csv --db "$tmp/kept.db" \
+	>"$tmp/out" 2>"$tmp/err" &
+pid=$!
+until grep -q unreached "$tmp/err"; do kill -0 $pid || break; done
+kill -TERM $pid
+wait $pid
+is $? 143 'SIGTERM between two rates'
+is "$(tail -n +2 "$tmp/kept" | wc -l) $(tail -n +2 "$tmp/out" | wc -l)" '2 1' \
+	'keeps the log and the row of the first'
+
 # ---- the gate, with a model that has learnt an answer ----
 for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
 	cat <<'END'

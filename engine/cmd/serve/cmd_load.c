@@ -346,6 +346,7 @@ bool qwen_cmd_load(struct cmd *r, struct err *e)
 {
 	struct load l = { .c = (struct qwen_cmd *)r };
 	const struct qwen_cmd *c = l.c;
+	struct err why = { 0 };
 	bool ok;
 
 	table_init(&l.out, "#rate,#requests,#tokens_per_s,#answers_per_s,"
@@ -354,12 +355,18 @@ bool qwen_cmd_load(struct cmd *r, struct err *e)
 			   "errors");
 	table_init(&l.log, "#rate,#sample,#due,#sent,#first,#last,#tokens,end,"
 			   "gaps,why");
-	ok = options_check(c, e) && rates_read(&l, e) && prompt_read(&l, e) &&
+	ok = options_check(c, e) &&
+	     (!c->log || file_check_writable(c->log, e)) && rates_read(&l, e) && prompt_read(&l, e) &&
 	     plan_all(&l, e);
 	if (ok && c->tokenizer)
 		ok = (l.tok = qwen_tokenizer_load(c->tokenizer, e));
-	ok = ok && (l.client = load_client_new(c, e)) && measure_all(&l, e) &&
-	     write_log(&l, e) && cmd_table(r, &l.out, e);
+	ok = ok && (l.client = load_client_new(c, e)) && measure_all(&l, e);
+	/* After a signal, too: what was answered before. */
+	if ((ok || e->code == ERR_STOPPED) && l.out.n_rows + l.log.n_rows > 0 &&
+	    !(write_log(&l, &why) && cmd_table(r, &l.out, &why))) {
+		*e = why;
+		ok = false;
+	}
 	if (ok && l.failed)
 		r->status = EXIT_NO;
 	for (size_t i = 0; l.run && i < l.n_rates * c->samples; i++)
