@@ -28,7 +28,7 @@
  *
  * Gradients of a whole model are, tensor by tensor, within 1e-4 (f32), 2.5e-3
  * (f16) and 2e-2 (bf16) of the length of double precision's; those of a single
- * operation within 1e-5 (tests/engine/train-model.c, train-ops.c).
+ * operation within 1e-5 (tests/train/model.c, ops.c).
  */
 #ifndef T0_ENGINE_TRAIN_H
 #define T0_ENGINE_TRAIN_H

@@ -6,7 +6,7 @@
  * depends on a parameter the gradient of the loss by it.  For what has no list
  * of operations of its own (engine/train/train.h): small models, new ideas.
  *
- * A whole program, which tests/engine/tape-example.t cuts out of this comment,
+ * A whole program, which tests/train/tape-example.t cuts out of this comment,
  * compiles and runs.  Two layers learn whether two bits differ:
  *
  *	#include <stdio.h>

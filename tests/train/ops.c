@@ -3,7 +3,7 @@
  * precision (tests/ref/grad.h); and that an error in any of them is seen.
  */
 #include "base/float.h"
-#include "tests/engine/train-jobs.h"
+#include "tests/train/jobs.h"
 
 #define BOUND 1e-5
 

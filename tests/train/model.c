@@ -2,7 +2,7 @@
  * Gradients of a whole tiny Qwen3, tensor by tensor, against slopes of double
  * precision (tests/ref/grad.h), and what must not change them.
  */
-#include "tests/engine/train-step.h"
+#include "tests/train/step.h"
 
 static const struct train_how plain = { .rows = ROWS, .length = LENGTH };
 

@@ -4,7 +4,7 @@
 # hour on two processors:
 #
 #	make build/rel/t0-qwen3 && T0_SLOW=1 T0_BUILD=$PWD/build/rel T0_SRC=$PWD \
-#		sh tests/engine/learns.t
+#		sh tests/train/learns.t
 #
 # The text is that of Debian's bible-kjv-text 4.38, without the names of verses:
 # 4.1 MB of one language, with hardly a long phrase that stands there twice.

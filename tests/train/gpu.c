@@ -6,8 +6,8 @@
 #include "engine/train/gpu/gpu.h"
 #include "kfd/driver.h"
 #include "kfd/soft/soft.h"
-#include "tests/engine/train-jobs.h"
-#include "tests/engine/train-step.h"
+#include "tests/train/jobs.h"
+#include "tests/train/step.h"
 
 #define BOUND 1e-5
 
