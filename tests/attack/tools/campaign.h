@@ -50,6 +50,7 @@ enum {
 	STREAMS = 32, /* writes its output as it comes */
 	CUTS = 64,    /* may drop rows */
 	MEANS = 128,  /* what its file says is run: damage is not its fault */
+	READS = 256,  /* its stdin */
 };
 
 struct recipe {

@@ -105,7 +105,8 @@ void attack_streams(struct attack *a)
 	if (a->stream[1] == STREAM_USUAL || !r->out.len) {
 		/* Nobody hears a remark: the work is done all the same. */
 		if (a->stream[2] != STREAM_GONE)
-			judge_work(a, &o, false);
+			judge_work(a, &o, a->recipe->flags & READS &&
+				   a->stream[0] != STREAM_USUAL);
 	} else if (!o.killed && o.status != 2) {
 		fault(a, "ends with status %d although its output is lost",
 		      o.status);
