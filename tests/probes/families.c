@@ -323,7 +323,7 @@ static void test_chip(enum isa_gen gen, const char *device)
 	}
 	if (session && gen >= ISA_GFX11)
 		dual();
-	/* gfx12 deals matrices otherwise: tests/exec/gfx12/matrix.c. */
+	/* gfx12 deals matrices otherwise: tests/chips/gfx12/matrix.c. */
 	if (session && (gen == ISA_GFX11 || gen == ISA_GFX11_5))
 		wmma();
 	probe_session_close(session);

@@ -95,7 +95,7 @@ uint64_t soft_scalar_offset(const struct soft_wave *w,
 /* Write the SGPRs of SDATA. */
 void soft_put_sgprs(struct soft_wave *w, const struct soft_uop *u,
 		    const uint32_t *value, int dwords);
-/* gfx10/scalar.c: what gfx10_1 alone has of scalar memory, or NULL. */
+/* kfd/soft/exec/gfx10/scalar.c: what gfx10_1 alone has of scalar memory, or NULL. */
 soft_handler *soft_scalar_store_handler(const struct isa_inst *in,
 					const void **op);
 
