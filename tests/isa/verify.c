@@ -223,6 +223,12 @@ static void plant(const struct seed *s, int line, int *seeds)
 	unload(&changed);
 }
 
+/* Rules of chips other than gfx1100: verify-gfx10-1.t plants these. */
+static bool is_elsewhere(int rule)
+{
+	return rule >= VERIFY_HZ_VMEM_SGPR && rule <= VERIFY_HZ_BRANCH_3F;
+}
+
 static void plant_all(void)
 {
 	int seeds[VERIFY_RULE_COUNT + 1] = { 0 }, line = 0;
@@ -245,7 +251,7 @@ static void plant_all(void)
 		plant(&s, line, seeds);
 	}
 	for (int i = 0; i < VERIFY_RULE_COUNT; i++)
-		ok(seeds[i] >= 3, "rule %s has at least three seeds (%d)",
+		ok(seeds[i] >= 3 || is_elsewhere(i), "rule %s has at least three seeds (%d)",
 		   verify_rule_name(i), seeds[i]);
 	buf_fini(&text);
 }
