@@ -106,11 +106,12 @@ double published_triton(const struct tune_problem *p);
 
 /*
  * Mean error of predictions, as a share of what was published; and the range of
- * published over predicted that holds 80 % of the rows.
+ * published over predicted that holds 80 % of products: of the same rows, or,
+ * where nothing was validated, sim_range()'s.
  */
 struct published_error {
 	double mean, worst, least, most;
-	int rows;
+	int rows, range_rows; /* of the error; of the range */
 	char source[96];
 };
 /*

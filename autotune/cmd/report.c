@@ -226,9 +226,10 @@ static void note_error(const struct tune_report *r)
 		r->out, 0,
 		"The simulator is off by %.1f %% in the mean and "
 		"%.1f %% at worst (%s, %d rows); lo, hi, from and to are where "
-		"80 %% of those lie: %.2f to %.2f of what is simulated.\n",
-		100 * x->mean, 100 * x->worst, x->source, x->rows, x->least,
-		x->most);
+		"80 %% of %d published products lie: %.2f to %.2f of what is "
+		"simulated.\n",
+		100 * x->mean, 100 * x->worst, x->source, x->rows,
+		x->range_rows, x->least, x->most);
 }
 
 /* What is launched alone pays for it. */

@@ -85,6 +85,9 @@ has "$tmp/out" ' % of 64x64x64, ' 'and what the launch costs of small ones'
 has "$tmp/out" '(Triton 128x128x32, 9 published sizes, 9 rows)' \
 	'found now, for the database has none'
 
+has "$tmp/out" 'of 63 published products lie: 0.89 to 1.67' \
+	'and the range is that of all that others published'
+
 # ---- the simulator's error, as it was validated ----
 sim="$T0_BUILD/t0-sim"
 {
