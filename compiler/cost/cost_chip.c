@@ -95,13 +95,13 @@ void cost_take_chip(struct cost_model *m)
 	for (int i = 0; i < COST_ROW_COUNT; i++) {
 		const struct cost_row_info *r = cost_row_info(i);
 
-		m->base[i] = (struct cost_base){
-			r->value, own ? COST_DEFAULT : COST_GUESS,
-			own ? r->confidence : 'L'
-		};
-		m->row[i].source = own ? r->source :
-					 arena_printf(&m->mem, GUESS "%s",
-						      r->source);
+		m->base[i] =
+			(struct cost_base){ r->value,
+					    own ? COST_DEFAULT : COST_GUESS,
+					    own ? r->confidence : 'L' };
+		m->row[i].source =
+			own ? r->source :
+			      arena_printf(&m->mem, GUESS "%s", r->source);
 	}
 	if (own)
 		return;

@@ -2,6 +2,7 @@
  * compiler/sim/core.c - the loop over cycles.  Waves sleep until the earliest
  * cycle in which they can issue; cycles in which all sleep are skipped.
  */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -288,6 +289,8 @@ static bool begin_run(struct sim *s)
 	if (!check_source(src, s->e) || !find_chip(s) || !find_resources(s))
 		return false;
 	src->arrays = (int)cost_value(s->m, COST_N_ARRAY);
+	src->array_wgps = (int)ceil(cost_value(s->m, COST_N_WGP) /
+				    cost_value(s->m, COST_N_ARRAY));
 	r->n_waves = src->n_groups * src->waves_per_group;
 	r->wave = xcalloc((size_t)r->n_waves, sizeof(*r->wave));
 	s->group = xcalloc((size_t)src->n_groups, sizeof(*s->group));

@@ -356,9 +356,7 @@ static void find_sharing(struct sim_source *s)
 	uint64_t total = (uint64_t)o->l.groups[0] * o->l.groups[1] *
 			 o->l.groups[2];
 	uint64_t every = (uint64_t)o->every;
-	/* Of the GPU, and workgroup processors of each. */
-	uint64_t arrays = s->arrays > 0 ? (uint64_t)s->arrays : 1;
-	uint64_t near = (every + arrays - 1) / arrays;
+	uint64_t arrays = (uint64_t)s->arrays, near = (uint64_t)s->array_wgps;
 	bool ok = true;
 
 	for (uint64_t first = 0; first < every; first++)

@@ -100,7 +100,8 @@ struct sim_source {
 	uint32_t lds_bytes;  /* of a group */
 	int vgprs;	     /* of a wave, not rounded */
 	bool cu_mode;	     /* a group stays in one CU */
-	int arrays;	     /* of the GPU; sim_run() sets it */
+	/* Of the GPU, and WGPs of each; sim_run() sets them. */
+	int arrays, array_wgps;
 	int group_sgpr;	     /* register of the workgroup's x; 0: none */
 	uint64_t unknown;    /* accesses so far that it knew no address of */
 
