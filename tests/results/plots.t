@@ -40,7 +40,7 @@ for p in $all; do
 	ok "$p: the data recorded in tests/data/results/plots" \
 		cmp "$tmp/$p.data" "tests/data/results/plots/$p.data"
 	case $p in
-	discovery | verdicts)
+	discovery | verdicts | chips | chips_products)
 		has "$tmp/one/$p.svg" 'all devices of this database' \
 			"$p: the footer says what is drawn" ;;
 	*)
