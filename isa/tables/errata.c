@@ -7,7 +7,7 @@
 #include "isa/tables/tables.h"
 
 static const struct isa_erratum errata[] = {
-#define G10 (1u << ISA_GFX10_3)
+#define G10 (1u << ISA_GFX10_1 | 1u << ISA_GFX10_3)
 #define G11 (1u << ISA_GFX11 | 1u << ISA_GFX11_5)
 #define G12 (1u << ISA_GFX12)
 #define E(gens, enc, op, what, name, why) \

@@ -75,7 +75,7 @@ static const struct target {
 static int run_on_target(const struct target *t, struct err *e)
 {
 	const bool host = x.o.device && !strcmp(x.o.device, "host");
-	const bool sim = x.o.device && !strcmp(x.o.device, "sim");
+	const bool sim = x.o.device && !strncmp(x.o.device, "sim", 3);
 	char spec[256];
 
 	if ((host && !t->host) || (sim && !t->timed)) {
@@ -151,8 +151,8 @@ static const struct cmd_spec commands[] = {
 
 static const struct cli_opt options[] = {
 	{ "device", 0, CLI_STR, &x.o.device, "SPEC",
-	  "soft, soft*N:M, kfd, kfd:N, sim for the soft device with the "
-	  "simulator's clock, or host for this processor; default: "
+	  "soft[:CHIP], soft*N:M, kfd, kfd:N, sim[:CHIP] for the soft device "
+	  "with the simulator's clock, or host for this processor; default: "
 	  "$T0_DEVICE, else the first gfx11 GPU, else soft" },
 	{ "db", 0, CLI_STR, &x.o.db, "FILE", RES_DB_HELP },
 	{ "seed", 0, CLI_U64, &x.o.seed, "N",

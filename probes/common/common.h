@@ -3,8 +3,8 @@
  *
  * A run in the database around an open device (run.c), the method by which
  * costs are measured on whatever machine (method.c), the host's own counters
- * (perf.c), and the soft device with the pipeline simulator as its clock
- * (timed.c).
+ * (perf.c), the soft device with the pipeline simulator as its clock (timed.c),
+ * and kernels for whichever chip (assemble.c).
  */
 #ifndef T0_PROBES_COMMON_H
 #define T0_PROBES_COMMON_H
@@ -20,6 +20,19 @@
 #include "kfd/soft/timed/timed.h"
 #include "results/db/results.h"
 #include "results/stats/stats.h"
+
+/* ------------------------------------------------------- assemble.c ---- */
+
+/* Lines for gfx11 as those of another generation, appended. */
+void probe_text(enum isa_gen gen, const char *text, struct buf *out);
+/*
+ * Machine code of a chip for such lines, in wave32, appended; *e shows the line
+ * that was not understood.
+ */
+bool probe_assemble(const char *chip, const char *text, struct buf *code,
+		    struct err *e);
+/* COMPUTE_PGM_RSRC1 of a kernel in wave32 and WGP mode, denormals kept. */
+uint32_t probe_rsrc1(enum isa_gen gen, uint32_t vgprs);
 
 /* The command line of t0-probe, as its commands see it. */
 struct probe_opts {
@@ -278,7 +291,7 @@ struct probe_timed *probe_timed_new(const struct cost_model *costs);
 /* After kfd_close() of its device. */
 void probe_timed_free(struct probe_timed *t);
 
-/* A soft device whose dispatches are timed by `t`. */
+/* A soft device, of the costs' chip, whose dispatches are timed by `t`. */
 bool probe_timed_open(struct probe_timed *t, struct kfd_dev **dev,
 		      struct err *e);
 

@@ -86,7 +86,10 @@ bool probe_timed_open(struct probe_timed *t, struct kfd_dev **dev,
 		      struct err *e)
 {
 	const struct soft_timing client = { t, on_dispatch };
-	struct kfd_driver *d = kfd_soft_new(NULL, e);
+	const struct soft_options o = { .chip = {
+						isa_chip_find(t->costs->chip) } };
+	struct kfd_driver *d = kfd_soft_new(&o, e);
+	char why[96];
 
 	if (!d)
 		return false;
@@ -94,8 +97,9 @@ bool probe_timed_open(struct probe_timed *t, struct kfd_dev **dev,
 		d->free(d);
 		return false;
 	}
-	return kfd_open_on(dev, d, "soft", "the gfx1100 in software, timed by "
-			   "the pipeline simulator", e);
+	snprintf(why, sizeof(why), "the %s in software, timed by the pipeline "
+		 "simulator", t->costs->chip);
+	return kfd_open_on(dev, d, "soft", why, e);
 }
 
 void probe_timed_code(struct probe_timed *t, const void *code, size_t bytes,

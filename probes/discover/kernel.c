@@ -233,17 +233,22 @@ static void emit_control(struct probe_kernel *k, bool after)
 	wait_all(k);
 }
 
-/* Four dwords of scratch from or to v, without an address. */
+/*
+ * Four dwords of scratch from or to v, without an address; before gfx11 with
+ * one of 0, which all of these can.
+ */
 static void emit_scratch4(struct probe_kernel *k, enum isa_op op,
 			  enum isa_field field, uint32_t v, uint32_t off)
 {
 	struct isa_inst in = { .op = (uint16_t)op,
-			       .fmt = ISA_FMT_SCRATCH,
-			       .gen = (uint8_t)k->gen };
-	const uint32_t absent = isa_inst_absent_saddr(&in);
+			       .fmt = ISA_FMT_SCRATCH };
 
+	if (k->gen < ISA_GFX11) {
+		EMIT(k, v_mov_b32, VOP1, F(VDST) = V_AT, F(SRC0) = INLINE(0));
+		in.f[ISA_F_ADDR] = V_AT;
+	}
 	in.f[field] = v;
-	in.f[ISA_F_SADDR] = absent == ~0u ? ISA_R_NULL : absent;
+	in.f[ISA_F_SADDR] = ISA_R_NULL;
 	in.f[ISA_F_OFFSET] = off;
 	emit_inst(k, in);
 }
@@ -434,8 +439,6 @@ void probe_kernel_fini(struct probe_kernel *k)
 struct kfd_raw_desc probe_kernel_desc(enum isa_gen gen, const char *name)
 {
 	const bool own = isa_gen_info(gen)->own_scratch;
-	/* Bits that gfx12 means something else by: DX10_CLAMP, IEEE_MODE. */
-	const uint32_t modes = gen < ISA_GFX12 ? 1u << 21 | 1u << 23 : 0;
 
 	/*
 	 * Wave32, denormals kept, scratch; kernel arguments in s[0:1] and,
@@ -443,8 +446,7 @@ struct kfd_raw_desc probe_kernel_desc(enum isa_gen gen, const char *name)
 	 */
 	return (struct kfd_raw_desc){
 		.name = name,
-		.rsrc1 = (VGPR_ALLOC / 8 - 1) | 0xfu << 16 | modes | 1u << 29 |
-			 1u << 30,
+		.rsrc1 = probe_rsrc1(gen, VGPR_ALLOC),
 		.rsrc2 = 1u | (own ? 2u : 4u) << 1,
 		.properties =
 			(uint16_t)(1u << 10 | 1u << 3 | (own ? 0 : 1u << 5)),

@@ -39,6 +39,7 @@ static const struct family families[] = {
  * wide from bit `low` on, and may have one more, its highest, at `high`.
  */
 #define GEN(name) (1u << ISA_##name)
+#define GFX10	  (GEN(GFX10_1) | GEN(GFX10_3))
 static const struct left_out {
 	unsigned gens; /* GEN() */
 	const char *name;
@@ -46,9 +47,9 @@ static const struct left_out {
 	uint8_t low, bits, dwords;
 	int8_t high; /* or -1 */
 } left_out[] = {
-	{ GEN(GFX10_3), "VINTRP", 0xfc000000, 0xc8000000, 16, 2, 1, -1 },
-	{ GEN(GFX10_3), "MIMG", 0xfc000000, 0xf0000000, 18, 7, 2, 0 },
-	{ GEN(GFX10_3), "EXP", 0xfc000000, 0xf8000000, 0, 0, 2, -1 },
+	{ GFX10, "VINTRP", 0xfc000000, 0xc8000000, 16, 2, 1, -1 },
+	{ GFX10, "MIMG", 0xfc000000, 0xf0000000, 18, 7, 2, 0 },
+	{ GFX10, "EXP", 0xfc000000, 0xf8000000, 0, 0, 2, -1 },
 	{ GEN(GFX12), "VINTERP", 0xff000000, 0xcd000000, 16, 7, 2, -1 },
 	{ GEN(GFX12), "VIMAGE", 0xfc000000, 0xd0000000, 14, 8, 3, -1 },
 	{ GEN(GFX12), "VSAMPLE", 0xfc000000, 0xe4000000, 14, 8, 3, -1 },

@@ -13,8 +13,9 @@
  * loops stay below the instruction cache (but for those that measure it).
  * Values left in the result registers are compared with plain C.
  *
- * Devices: kfd (a card), sim (the soft device timed by the pipeline simulator,
- * probes/common/common.h).  The soft device alone has no time: ERR_UNSUPPORTED.
+ * Devices: kfd (a card), sim[:CHIP] (the soft device timed by the pipeline
+ * simulator, probes/common/common.h).  Kernels are texts for gfx11; what a chip
+ * does not have is left out.  The soft device alone has no time: ERR_UNSUPPORTED.
  */
 #ifndef T0_PROBES_MICRO_H
 #define T0_PROBES_MICRO_H
@@ -30,7 +31,7 @@ enum {
 	MICRO_REPS_MAX = 12,	 /* with the one that warms up */
 	MICRO_WAVE_BYTES = 4096, /* of results, per wave */
 	MICRO_REC_BYTES = 64,	 /* of a repetition; from offset 0 */
-	MICRO_VALUES_AT = 2048,	 /* [2][2][lanes]: loop, low and high dword */
+	MICRO_VALUES_AT = 1024,	 /* [2][2][lanes]: loop, low and high dword */
 	MICRO_WAVES_MAX = 32,
 };
 
@@ -50,9 +51,9 @@ struct micro_text {
 };
 
 
-/* Machine code; *e shows the line that was not understood. */
-bool micro_kernel_assemble(const struct micro_text *t, struct buf *code,
-			   struct err *e);
+/* Machine code of a chip; *e shows the line that was not understood. */
+bool micro_kernel_assemble(const char *chip, const struct micro_text *t,
+			   struct buf *code, struct err *e);
 
 /*
  * Append `text` with %d, %e, %q and %h replaced by register number `reg`, the
@@ -156,6 +157,8 @@ struct micro_inst {
 		     const union micro_value *a, const union micro_value *b);
 };
 const struct micro_inst *micro_insts(size_t *n);
+/* Does the chip have all that it is made of? */
+bool micro_inst_on(const struct micro_inst *i, const char *chip);
 /*
  * A row for any vector or scalar ALU instruction of the table, with operands
  * made from its slots; no C (step NULL).  NULL and *e where the operands are

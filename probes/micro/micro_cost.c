@@ -105,7 +105,8 @@ static bool choose_insts(struct list *l, struct micro_device *d, bool stream,
 		if (want && strncmp(v[i].name, want, strlen(want)))
 			continue;
 		known = true;
-		if (probe_in_shard(d->o, "cost", v[i].name))
+		if (probe_in_shard(d->o, "cost", v[i].name) &&
+		    micro_inst_on(&v[i], kfd_info(d->dev)->gfx))
 			good = add_probe(l, d, &v[i], stream, e);
 	}
 	if (!good || l->n || (known && d->o->shard.count) ||

@@ -29,7 +29,24 @@
 
 static bool is_sim(const char *spec)
 {
-	return spec && !strcmp(spec, "sim");
+	return spec && !strncmp(spec, "sim", 3) &&
+	       (!spec[3] || spec[3] == ':');
+}
+
+/* Of the simulator, "sim" or "sim:gfx1201", or of the device. */
+static bool find_chip(const char *spec, char chip[16], struct err *e)
+{
+	snprintf(chip, 16, "%s", COST_CHIP);
+	if (!is_sim(spec) || !spec[3])
+		return true;
+	const struct isa_chip *c = isa_chip_find(spec + 4);
+
+	if (!c || !c->device_id)
+		return err_set(e, ERR_USAGE, "--device %s: there is no such "
+			       "chip in software; t0-device list shows all",
+			       spec);
+	snprintf(chip, 16, "%s", c->name);
+	return true;
 }
 
 static bool open_device(struct micro_device *d, struct err *e)
@@ -73,7 +90,8 @@ static bool begin_run(struct micro_device *d, const char *verb, struct err *e)
 
 	probe_device_row(kfd_info(d->dev), &r->mem, &row);
 	if (d->timed) {
-		row.name = "gfx1100, pipeline simulator";
+		row.name = arena_printf(&r->mem, "%s, pipeline simulator",
+					row.gfx);
 		row.driver = "sim";
 		row.origin = RES_SIMULATED;
 	}
@@ -101,7 +119,12 @@ bool micro_device_open(struct micro_device *d, const struct probe_opts *o,
 {
 	*d = (struct micro_device){ .o = o, .lock = { .fd = -1 } };
 	table_init(&d->table, columns);
-	cost_init(&d->costs, "gfx1100");
+	char chip[16];
+
+	const bool known = find_chip(o->device, chip, e);
+	cost_init(&d->costs, chip);
+	if (!known)
+		return false;
 	if (o->costs)
 		memcpy(d->costs.row, o->costs->row, sizeof(d->costs.row));
 	if (!cost_set_list(&d->costs, &o->set, e) || !open_device(d, e))
@@ -146,10 +169,10 @@ bool micro_probe_init(struct micro_probe *p, struct micro_device *d,
 		      double copies, uint32_t iterations, struct err *e)
 {
 	const uint32_t vgprs = t->vgprs ? t->vgprs : 128;
+	const struct isa_chip *chip = isa_chip_find(kfd_info(d->dev)->gfx);
 	const struct kfd_raw_desc desc = {
 		.name = name,
-		.rsrc1 = (vgprs / 8 - 1) | 0xfu << 16 | 1u << 21 | 1u << 23 |
-			 1u << 29 | 1u << 30,
+		.rsrc1 = probe_rsrc1(chip ? chip->gen : ISA_GFX11, vgprs),
 		.rsrc2 = 15u << 1 | 1u << 7, /* 15 user registers, group id */
 		.properties = 1u << 10 | 1u << 3,
 		.kernarg_bytes = 32,
@@ -164,7 +187,7 @@ bool micro_probe_init(struct micro_probe *p, struct micro_device *d,
 						       PAIRS) + 1,
 				   .right = true };
 	p->series = (struct probe_series){ .name = name, .ctx = p };
-	return micro_kernel_assemble(t, &p->code, e) &&
+	return micro_kernel_assemble(kfd_info(d->dev)->gfx, t, &p->code, e) &&
 	       kfd_code_raw(d->dev, p->code.data, p->code.len, &desc,
 			    &p->kernel, e);
 }

@@ -113,6 +113,24 @@ static const struct micro_inst insts[] = {
 #include "probes/micro/micro_inst.def"
 };
 
+static bool assembles(const char *text, const char *chip)
+{
+	enum { ANY = 32 }; /* a register */
+	struct buf lines = { 0 }, code = { 0 };
+
+	micro_expand(&lines, text, ANY);
+	const bool good = probe_assemble(chip, lines.data, &code, NULL);
+	buf_fini(&lines);
+	buf_fini(&code);
+	return good;
+}
+
+bool micro_inst_on(const struct micro_inst *i, const char *chip)
+{
+	return assembles(i->chain, chip) && assembles(i->stream, chip) &&
+	       (!i->end || assembles(i->end, chip));
+}
+
 const struct micro_inst *micro_insts(size_t *n)
 {
 	*n = ARRAY_SIZE(insts);

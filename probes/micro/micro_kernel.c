@@ -9,7 +9,6 @@
  */
 #include <string.h>
 
-#include "isa/asm/asm.h"
 #include "probes/micro/micro.h"
 
 static const char prologue[] =
@@ -97,7 +96,6 @@ static void timed_loop(struct buf *b, const struct micro_text *t, int which)
 
 static void write_text(struct buf *b, const struct micro_text *t)
 {
-	buf_adds(b, ".text\n");
 	buf_adds(b, prologue);
 	if (t->setup)
 		buf_adds(b, t->setup);
@@ -109,25 +107,16 @@ static void write_text(struct buf *b, const struct micro_text *t)
 		    "s_cbranch_scc1 .Lrepeat\ns_endpgm\n");
 }
 
-bool micro_kernel_assemble(const struct micro_text *t, struct buf *code,
-			   struct err *e)
+bool micro_kernel_assemble(const char *chip, const struct micro_text *t,
+			   struct buf *code, struct err *e)
 {
-	const struct isa_asm_options options = { .chip = "gfx1100",
-						 .wave = 32 };
-	struct isa_object o;
+	const struct isa_chip *c = isa_chip_find(chip);
 	struct buf text = { 0 };
-	bool good;
 
-	isa_object_init(&o);
+	if (c && isa_gen_info(c->gen)->ids_in_ttmp)
+		buf_adds(&text, "s_mov_b32 s15, ttmp9\n");
 	write_text(&text, t);
-	good = isa_assemble(&o, "probe", text.data, text.len, &options, e);
-	const int at = good ? isa_object_section(&o, ".text", 5, 0, 0) : 0;
-	if (good) {
-		const struct buf *d = &isa_section_at(&o, at)->data;
-
-		buf_add(code, d->data, d->len);
-	}
-	isa_object_fini(&o);
+	const bool good = probe_assemble(chip, text.data, code, e);
 	buf_fini(&text);
 	return good;
 }

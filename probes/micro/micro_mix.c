@@ -22,6 +22,12 @@ static const struct micro_inst *find_inst(const char *name)
 	BUG("%s is not in micro_inst.def", name);
 }
 
+/* What the chip of the device does not have is left out. */
+static bool is_there(const struct micro_device *d, const char *name)
+{
+	return micro_inst_on(find_inst(name), kfd_info(d->dev)->gfx);
+}
+
 static double median_cycles(const struct micro_probe *p)
 {
 	return probe_series_median(&p->series).value;
@@ -116,24 +122,29 @@ int micro_overlap(const struct probe_opts *o, struct err *e)
 {
 	enum { N = 3 * ARRAY_SIZE(pairs) };
 	struct micro_probe *p = xcalloc(N, sizeof(*p));
+	size_t use[ARRAY_SIZE(pairs)], n = 0;
 	struct micro_device d;
 	bool good = micro_device_open(&d, o, "overlap",
 				      "first,second,#first_alone,"
 				      "#second_alone,#together,"
 				      "#overlap_percent", e);
 
-	for (size_t i = 0; i < ARRAY_SIZE(pairs) && good; i++) {
-		const struct micro_inst *a = find_inst(pairs[i].a),
-					*b = find_inst(pairs[i].b);
+	for (size_t i = 0; i < ARRAY_SIZE(pairs) && good; i++)
+		if (is_there(&d, pairs[i].a) && is_there(&d, pairs[i].b))
+			use[n++] = i;
+	for (size_t i = 0; i < n && good; i++) {
+		const struct micro_inst *a = find_inst(pairs[use[i]].a),
+					*b = find_inst(pairs[use[i]].b);
 
 		good = micro_inst_probe(&p[3 * i], &d, a, true, MIX_WAVES, e) &&
 		       micro_inst_probe(&p[3 * i + 1], &d, b, true, MIX_WAVES,
 					e) &&
 		       make_mix(&p[3 * i + 2], &d, a, b, e);
 	}
-	good = good && micro_probe_run(p, N, e);
-	for (size_t i = 0; i < ARRAY_SIZE(pairs) && good; i++)
-		good = mix_row(&d, &p[3 * i], pairs[i].a, pairs[i].b, e);
+	good = good && micro_probe_run(p, 3 * n, e);
+	for (size_t i = 0; i < n && good; i++)
+		good = mix_row(&d, &p[3 * i], pairs[use[i]].a, pairs[use[i]].b,
+			       e);
 	for (size_t i = 0; i < N; i++)
 		micro_probe_fini(&p[i]);
 	free(p);
@@ -289,23 +300,28 @@ int micro_waves(const struct probe_opts *o, struct err *e)
 	static const uint32_t waves[] = { 1, 4, 8, 16, 32 };
 	enum { W = ARRAY_SIZE(waves), N = ARRAY_SIZE(names) * W };
 	struct micro_probe *p = xcalloc(N, sizeof(*p));
+	const char *use[ARRAY_SIZE(names)];
 	struct micro_device d;
+	size_t n = 0;
 	bool good = micro_device_open(&d, o, "waves",
 				      "instruction,#waves,#waves_per_simd,"
 				      "#cycles_per_wave,#interval_per_simd", e);
 
-	for (size_t i = 0; i < N && good; i++) {
-		good = micro_inst_probe(&p[i], &d, find_inst(names[i / W]),
+	for (size_t i = 0; i < ARRAY_SIZE(names) && good; i++)
+		if (is_there(&d, names[i]))
+			use[n++] = names[i];
+	for (size_t i = 0; i < n * W && good; i++) {
+		good = micro_inst_probe(&p[i], &d, find_inst(use[i / W]),
 					false, waves[i % W], e);
 	}
-	good = good && micro_probe_run(p, N, e);
-	for (size_t i = 0; i < N && good; i++) {
+	good = good && micro_probe_run(p, n * W, e);
+	for (size_t i = 0; i < n * W && good; i++) {
 		struct table *t = &d.table;
 		const double simds = waves[i % W] < 4 ? 1 : waves[i % W] / 4.0;
 		char params[64];
 
 		table_row(t);
-		table_cell(t, 0, "%s", names[i / W]);
+		table_cell(t, 0, "%s", use[i / W]);
 		table_cell(t, 1, "%u", waves[i % W]);
 		table_cell(t, 2, "%g", simds);
 		if (p[i].series.n) {
@@ -314,7 +330,7 @@ int micro_waves(const struct probe_opts *o, struct err *e)
 		}
 		d.wrong += !p[i].right;
 		res_params(params, sizeof(params), "waves:u", waves[i % W]);
-		good = micro_probe_store(&p[i], "waves", names[i / W], params,
+		good = micro_probe_store(&p[i], "waves", use[i / W], params,
 					 "interval", "cycle", 1 / simds, e);
 	}
 	for (size_t i = 0; i < N; i++)

@@ -61,8 +61,10 @@ bool tiers_speed(struct tiers *t);
 /*
  * What a wrong result of D = A * B with D[i][j] = 16 * i + j looks like: which
  * element each lane and register holds, as a pattern, appended to `out`.
- * got[vgpr][lane]; false = it is right.
+ * got[vgpr][lane]; false = it is right.  halves: rows lie as gfx12 has them,
+ * row v and v + 8 in register v, else as gfx11, 2v and 2v + 1.
  */
-bool tiers_wmma_pattern(const float got[8][32], struct buf *out);
+bool tiers_wmma_pattern(const float got[8][32], bool halves,
+			struct buf *out);
 
 #endif

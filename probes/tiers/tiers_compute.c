@@ -9,52 +9,106 @@
 #include "probes/common/common.h"
 #include "probes/tiers/tiers.h"
 
-/* out[i] = add + i, for wave32 and wave64 alike; 32 work-items a group. */
-static const uint32_t store_code[] = {
-	0xf4040100, 0xf8000000, /* s_load_b64 s[4:5], s[0:1], 0x0 */
-	0xf4000180, 0xf8000008, /* s_load_b32 s6, s[0:1], 0x8 */
-	0x360000ff, 0x000003ff, /* v_and_b32 v0, 0x3ff, v0 */
-	0xd6460001, 0x04010a02, /* v_lshl_add_u32 v1, s2, 5, v0 */
-	0x30040282,		/* v_lshlrev_b32 v2, 2, v1 */
-	0xbf89fc07,		/* s_waitcnt lgkmcnt(0) */
-	0x4a060206,		/* v_add_nc_u32 v3, s6, v1 */
-	0xdc6a0000, 0x00040302, /* global_store_b32 v2, v3, s[4:5] */
-	0xbfb00000,		/* s_endpgm */
-};
+/*
+ * out[i] = add + i, for wave32 and wave64 alike; 32 work-items a group, whose
+ * number is in s2.
+ */
+static const char store_text[] = "s_load_b64 s[4:5], s[0:1], 0x0\n"
+				 "s_load_b32 s6, s[0:1], 0x8\n"
+				 "v_and_b32 v0, 0x3ff, v0\n"
+				 "v_lshl_add_u32 v1, s2, 5, v0\n"
+				 "v_lshlrev_b32 v2, 2, v1\n"
+				 "s_waitcnt lgkmcnt(0)\n"
+				 "v_add_nc_u32 v3, s6, v1\n"
+				 "global_store_b32 v2, v3, s[4:5]\n"
+				 "s_endpgm\n";
 
 /*
  * One wave: D = n * (A * B).  Each lane brings 16 halves of a row of A and 16
  * of a column of B, and takes 8 floats of D away.
  */
-static const uint32_t wmma_code[] = {
-	0xf4080100, 0xf8000000, /* s_load_b128 s[4:7], s[0:1], 0x0 */
-	0x360000ff, 0x000003ff, /* v_and_b32 v0, 0x3ff, v0 */
-	0x30020086, /* v_lshlrev_b32 v1, 6, v0 */
-	0x30040085, /* v_lshlrev_b32 v2, 5, v0 */
-	0xf4000200, 0xf8000010, /* s_load_b32 s8, s[0:1], 0x10 */
-	0xbf89fc07, /* s_waitcnt lgkmcnt(0) */
-	0xdc5e0000, 0x08040001, /* global_load_b128 v[8:11], v1, s[4:5] */
-	0xdc5e0010, 0x0c040001, /* ... v[12:15], v1, s[4:5] offset:16 */
-	0xdc5e0020, 0x10040001, /* ... v[16:19], v1, s[4:5] offset:32 */
-	0xdc5e0030, 0x14040001, /* ... v[20:23], v1, s[4:5] offset:48 */
-	0x7e300280, /* v_mov_b32 v24, 0 */
-	0x7e320280, /* v_mov_b32 v25, 0 */
-	0x7e340280, /* v_mov_b32 v26, 0 */
-	0x7e360280, /* v_mov_b32 v27, 0 */
-	0x7e380280, /* v_mov_b32 v28, 0 */
-	0x7e3a0280, /* v_mov_b32 v29, 0 */
-	0x7e3c0280, /* v_mov_b32 v30, 0 */
-	0x7e3e0280, /* v_mov_b32 v31, 0 */
-	0xbf8903f7, /* s_waitcnt vmcnt(0) */
-	/* v_wmma_f32_16x16x16_f16 v[24:31], v[8:15], v[16:23], v[24:31] */
-	0xcc404018, 0x1c622108,
-	0x80888108, /* s_sub_u32 s8, s8, 1 */
-	0xbf078008, /* s_cmp_lg_u32 s8, 0 */
-	0xbfa2fffb, /* s_cbranch_scc1 -5 */
-	0xdc760000, 0x00061802, /* global_store_b128 v2, v[24:27], s[6:7] */
-	0xdc760010, 0x00061c02, /* ... v2, v[28:31], s[6:7] offset:16 */
-	0xbfb00000, /* s_endpgm */
-};
+static const char wmma_begin[] = "s_load_b128 s[4:7], s[0:1], 0x0\n"
+				 "v_and_b32 v0, 0x3ff, v0\n"
+				 "v_lshlrev_b32 v1, 6, v0\n"
+				 "v_lshlrev_b32 v2, 5, v0\n"
+				 "v_lshrrev_b32 v3, 4, v0\n"
+				 "s_load_b32 s8, s[0:1], 0x10\n"
+				 "s_waitcnt lgkmcnt(0)\n";
+static const char wmma_end[] = "s_sub_u32 s8, s8, 1\n"
+			       "s_cmp_lg_u32 s8, 0\n"
+			       "s_cbranch_scc1 .Lagain\n"
+			       "global_store_b128 v2, v[24:27], s[6:7]\n"
+			       "global_store_b128 v2, v[28:31], s[6:7] "
+			       "offset:16\n"
+			       "s_endpgm\n";
+/* Upper and lower lanes have the same A and B (RDNA3 ISA 7.9). */
+static const char wmma_gfx11[] =
+	"global_load_b128 v[8:11], v1, s[4:5]\n"
+	"global_load_b128 v[12:15], v1, s[4:5] offset:16\n"
+	"global_load_b128 v[16:19], v1, s[4:5] offset:32\n"
+	"global_load_b128 v[20:23], v1, s[4:5] offset:48\n"
+	"s_waitcnt vmcnt(0)\n.Lagain:\n"
+	"v_wmma_f32_16x16x16_f16 v[24:31], v[8:15], v[16:23], v[24:31]\n";
+/* Each has half of K (RDNA4 ISA 7.12). */
+static const char wmma_gfx12[] =
+	"v_lshl_add_u32 v1, v3, 4, v1\n"
+	"global_load_b128 v[8:11], v1, s[4:5]\n"
+	"global_load_b128 v[16:19], v1, s[4:5] offset:32\n"
+	"s_waitcnt vmcnt(0)\n.Lagain:\n"
+	"v_wmma_f32_16x16x16_f16 v[24:31], v[8:11], v[16:19], v[24:31]\n";
+
+/* Chips without matrices: rows of A one by one, D as gfx11 has it. */
+static void write_products(struct buf *b)
+{
+	buf_adds(b, "v_lshlrev_b32 v3, 6, v3\n"
+		    "global_load_b128 v[16:19], v1, s[4:5] offset:32\n"
+		    "global_load_b128 v[20:23], v1, s[4:5] offset:48\n"
+		    ".Lagain:\n");
+	for (int v = 0; v < 8; v++) {
+		buf_printf(b, "global_load_b128 v[32:35], v3, s[4:5] "
+			   "offset:%d\n", 128 * v);
+		buf_printf(b, "global_load_b128 v[36:39], v3, s[4:5] "
+			   "offset:%d\ns_waitcnt vmcnt(0)\n", 128 * v + 16);
+		for (int k = 0; k < 16; k++)
+			buf_printf(b, "v_fma_mix_f32 v%d, v%d, v%d, v%d "
+				   "op_sel:[%d,%d,0] op_sel_hi:[1,1,0]\n",
+				   24 + v, 32 + k / 2, 16 + k / 2, 24 + v,
+				   k % 2, k % 2);
+	}
+}
+
+static void write_wmma(enum isa_gen gen, struct buf *b)
+{
+	buf_adds(b, wmma_begin);
+	for (int v = 24; v < 32; v++)
+		buf_printf(b, "v_mov_b32 v%d, 0\n", v);
+	if (gen < ISA_GFX11)
+		write_products(b);
+	else
+		buf_adds(b, isa_gen_info(gen)->dealt_matrices ? wmma_gfx12 :
+								wmma_gfx11);
+	buf_adds(b, wmma_end);
+}
+
+static enum isa_gen gen_of(const struct tiers *t)
+{
+	enum isa_gen gen = ISA_GFX11;
+
+	(void)isa_chip_parse(kfd_info(t->dev)->gfx, &gen);
+	return gen;
+}
+
+static bool load_text(const struct tiers *t, const char *text,
+		      const struct kfd_raw_desc *d, const struct kfd_kernel **k,
+		      struct err *e)
+{
+	struct buf code = { 0 };
+	const bool good = probe_assemble(kfd_info(t->dev)->gfx, text, &code, e) &&
+			  kfd_code_raw(t->dev, code.data, code.len, d, k, e);
+
+	buf_fini(&code);
+	return good;
+}
 
 struct wmma_args {
 	uint64_t in, out;
@@ -66,8 +120,9 @@ struct wmma_args {
 static bool run_store(struct tiers *t, bool wave32, struct err *e)
 {
 	const uint32_t n = 4096 + 5; /* a partial group, too */
+	const enum isa_gen gen = gen_of(t);
 	const struct kfd_raw_desc d = { .name = wave32 ? "store32" : "store64",
-					.rsrc1 = 0x60af0000,
+					.rsrc1 = probe_rsrc1(gen, 8),
 					.rsrc2 = 0x84,
 					.properties = wave32 ? 0x408 : 0x8,
 					.kernarg_bytes = 12 };
@@ -77,14 +132,19 @@ static bool run_store(struct tiers *t, bool wave32, struct err *e)
 		uint32_t add;
 	} __attribute__((packed)) a = { 0, 1000003 };
 	struct kfd_mem *m;
+	struct buf text = { 0 };
 	uint32_t *v;
 
-	if (!kfd_mem_alloc(t->dev, KFD_VRAM_PRIVATE, n * 4, "tier 4", &m, e))
+	if (isa_gen_info(gen)->ids_in_ttmp)
+		buf_adds(&text, "s_mov_b32 s2, ttmp9\n");
+	buf_adds(&text, store_text);
+	if (!kfd_mem_alloc(t->dev, KFD_VRAM_PRIVATE, n * 4, "tier 4", &m, e)) {
+		buf_fini(&text);
 		return false;
+	}
 	a.out = m->va;
 	v = xcalloc(n, 4);
-	bool good = kfd_code_raw(t->dev, store_code, sizeof(store_code), &d, &k,
-				 e);
+	bool good = load_text(t, text.data, &d, &k, e);
 	const struct kfd_launch l = { .kernel = good ? k : NULL,
 				      .grid = { n }, .wg = { 32 }, .args = &a,
 				      .args_bytes = sizeof(a) };
@@ -95,6 +155,7 @@ static bool run_store(struct tiers *t, bool wave32, struct err *e)
 			good = err_set(e, ERR_DEVICE, "work-item %u stored %u, "
 				       "wanted %u", i, v[i], a.add + i);
 	free(v);
+	buf_fini(&text);
 	kfd_mem_free(t->dev, m);
 	return good;
 }
@@ -127,17 +188,22 @@ static uint16_t half_of(unsigned v)
 			  (((v << (e < 10 ? 10 - e : 0)) & 0x3ff)));
 }
 
-/* Register v of lane l holds row 2v (+1 in the upper lanes), column l % 16. */
-static int row_of(int vgpr, int lane)
+/*
+ * Register v of lane l holds row 2v (+1 in the upper lanes), column l % 16; in
+ * halves row v (+8 in the upper lanes).
+ */
+static int row_of(bool halves, int vgpr, int lane)
 {
-	return 2 * vgpr + lane / 16;
+	return halves ? vgpr + lane / 16 * 8 : 2 * vgpr + lane / 16;
 }
 
-bool tiers_wmma_pattern(const float got[8][32], struct buf *out)
+bool tiers_wmma_pattern(const float got[8][32], bool halves, struct buf *out)
 {
-	static const char *const names[] = {
-		"rows in halves: register v holds row v (+8 in the upper "
-		"lanes), as on later chips",
+	const char *const names[] = {
+		halves ? "rows in turn: register v holds row 2v (+1 in the "
+			 "upper lanes), as on gfx11" :
+			 "rows in halves: register v holds row v (+8 in the "
+			 "upper lanes), as on later chips",
 		"the upper and lower lanes are exchanged",
 		"transposed: rows and columns are exchanged",
 		"every lane holds row 2v: the upper half is missing",
@@ -146,11 +212,11 @@ bool tiers_wmma_pattern(const float got[8][32], struct buf *out)
 
 	for (int v = 0; v < 8; v++)
 		for (int l = 0; l < 32; l++) {
-			const int col = l % 16, row = row_of(v, l);
+			const int col = l % 16, row = row_of(halves, v, l);
 			const float g = got[v][l];
 
 			wrong += g != (float)(16 * row + col);
-			as[0] += g == (float)(16 * (v + l / 16 * 8) + col);
+			as[0] += g == (float)(16 * row_of(!halves, v, l) + col);
 			as[1] += g == (float)(16 * (row ^ 1) + col);
 			as[2] += g == (float)(16 * col + row);
 			as[3] += g == (float)(16 * 2 * v + col);
@@ -170,7 +236,7 @@ bool tiers_wmma_pattern(const float got[8][32], struct buf *out)
 			buf_printf(out, "; register %d of lane %d holds [%d]"
 				   "[%d], wanted [%d][%d]", v[i], l[i],
 				   (int)g / 16, (int)g % 16,
-				   row_of(v[i], l[i]), l[i] % 16);
+				   row_of(halves, v[i], l[i]), l[i] % 16);
 		else
 			buf_printf(out, "; register %d of lane %d holds %g",
 				   v[i], l[i], (double)g);
@@ -182,24 +248,32 @@ struct wmma {
 	struct tiers *t;
 	struct kfd_mem *in, *out;
 	const struct kfd_kernel *k;
+	bool halves; /* where D's rows lie */
 	uint8_t a[16][16], b[16][16]; /* small integers */
 	float got[8][32];
 };
 
 static bool wmma_open(struct wmma *w, struct err *e)
 {
+	const enum isa_gen gen = gen_of(w->t);
 	const struct kfd_raw_desc d = { .name = "wmma",
-					.rsrc1 = 0x60af0003, /* 32 VGPRs */
+					.rsrc1 = probe_rsrc1(gen, 40),
 					.rsrc2 = 0x84,
 					.properties = 0x408,
 					.kernarg_bytes =
 						sizeof(struct wmma_args) };
 	struct kfd_dev *dev = w->t->dev;
+	struct buf text = { 0 };
 
-	return kfd_mem_alloc(dev, KFD_GTT, 32 * 64, "tier 5 A and B", &w->in,
-			     e) &&
-	       kfd_mem_alloc(dev, KFD_GTT, 32 * 32, "tier 5 D", &w->out, e) &&
-	       kfd_code_raw(dev, wmma_code, sizeof(wmma_code), &d, &w->k, e);
+	w->halves = isa_gen_info(gen)->dealt_matrices;
+	write_wmma(gen, &text);
+	const bool good = kfd_mem_alloc(dev, KFD_GTT, 32 * 64,
+					"tier 5 A and B", &w->in, e) &&
+			  kfd_mem_alloc(dev, KFD_GTT, 32 * 32, "tier 5 D",
+					&w->out, e) &&
+			  load_text(w->t, text.data, &d, &w->k, e);
+	buf_fini(&text);
+	return good;
 }
 
 static void wmma_close(struct wmma *w)
@@ -247,7 +321,7 @@ static bool wmma_map(struct wmma *w)
 	}
 	if (!wmma_run(w, &e))
 		return tiers_fail(w->t, "accumulator map", "%s", e.msg);
-	good = !tiers_wmma_pattern(w->got, &text);
+	good = !tiers_wmma_pattern(w->got, w->halves, &text);
 	if (good)
 		tiers_pass(w->t, "accumulator map",
 			   "all 256 elements are where "
@@ -274,11 +348,12 @@ static bool wmma_values(struct wmma *w)
 			int sum = 0;
 
 			for (int k = 0; k < 16; k++)
-				sum += w->a[row_of(v, l)][k] * w->b[k][l % 16];
+				sum += w->a[row_of(w->halves, v, l)][k] *
+				       w->b[k][l % 16];
 			if (w->got[v][l] != (float)sum)
 				return tiers_fail(w->t, "values", "D[%d][%d] "
 						  "is %g, wanted %d",
-						  row_of(v, l), l % 16,
+						  row_of(w->halves, v, l), l % 16,
 						  (double)w->got[v][l], sum);
 		}
 	return tiers_pass(w->t, "values", "a product of random integers is "

@@ -26,7 +26,7 @@ static void says(const char *name, float d[8][32], const char *part,
 {
 	struct buf text = { 0 };
 
-	ok(tiers_wmma_pattern((const float(*)[32])d, &text),
+	ok(tiers_wmma_pattern((const float(*)[32])d, false, &text),
 	   "%s: seen to be wrong", name);
 	diag("%s", text.data);
 	has_str(text.data, part, "%s: it is recognised", name);
@@ -40,12 +40,17 @@ int main(void)
 	struct buf text = { 0 };
 
 	right(d);
-	ok(!tiers_wmma_pattern((const float(*)[32])d, &text),
+	ok(!tiers_wmma_pattern((const float(*)[32])d, false, &text),
 	   "the layout of the ISA is right");
 	is_u64(text.len, 0, "and there is nothing to say of it");
+	ok(tiers_wmma_pattern((const float(*)[32])d, true, &text) &&
+	   strstr(text.data, "as on gfx11"), "but not on gfx12");
+	buf_reset(&text);
 	for (int v = 0; v < 8; v++)
 		for (int l = 0; l < 32; l++)
 			d[v][l] = element(v + l / 16 * 8, l % 16);
+	ok(!tiers_wmma_pattern((const float(*)[32])d, true, &text),
+	   "rows in halves are right on gfx12");
 	says("rows in halves", d, "rows in halves",
 	     "register 1 of lane 0 holds [1][0], wanted [2][0]");
 	for (int v = 0; v < 8; v++)
