@@ -13,7 +13,7 @@
 struct qwen_cmd {
 	struct cmd cmd;
 	/* the model and how to run it */
-	const char *model, *backend, *device;
+	const char *model, *backend, *device, *chip;
 	const char *weights, *cache; /* NULL: as stored; f16 */
 	const char *activations;     /* NULL: auto */
 	uint64_t threads, context, chunk, devices;

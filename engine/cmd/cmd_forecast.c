@@ -20,9 +20,25 @@ struct forecast {
 	struct res_record rows; /* where --db names a database */
 };
 
+/* Rows of forecasts and what others published are gfx1100's. */
+static bool is_other(const struct forecast *f)
+{
+	return strcmp(f->costs.chip, COST_CHIP) != 0;
+}
+
 static bool costs_read(struct forecast *f, struct err *e)
 {
-	return cost_open(&f->costs, "gfx1100", f->c->db, f->c->db, COST_HARDWARE,
+	const char *chip = f->c->chip ? f->c->chip : COST_CHIP;
+	const struct isa_chip *c = isa_chip_find(chip);
+
+	if (!c || !c->device_id)
+		return err_set(e, ERR_USAGE, "--chip %s: there is no such chip "
+			       "in software; t0-device list shows all", chip);
+	if (strcmp(chip, COST_CHIP) && (f->c->db || f->c->train))
+		return err_set(e, ERR_UNSUPPORTED, "--chip %s: %s is of gfx1100 "
+			       "alone; go without", chip,
+			       f->c->db ? "what --db stores" : "--train");
+	return cost_open(&f->costs, chip, f->c->db, f->c->db, COST_HARDWARE,
 			 NULL, e);
 }
 
@@ -131,12 +147,15 @@ static bool add_rate(struct forecast *f, const struct gpu_question *q,
 		.rate = q->sequences * q->tokens / all,
 	};
 	const struct qwen_published *near =
-		q->sequences == 1 ? qwen_published_near(&us) : NULL;
+		q->sequences == 1 && !is_other(f) ? qwen_published_near(&us) :
+						    NULL;
 	struct table *t = &f->table;
 
 	table_cell(t, RATE, "%.1f", us.rate);
-	table_cell(t, RATE_LO, "%.1f", us.rate / off->most);
-	table_cell(t, RATE_HI, "%.1f", us.rate / off->least);
+	if (!is_other(f)) {
+		table_cell(t, RATE_LO, "%.1f", us.rate / off->most);
+		table_cell(t, RATE_HI, "%.1f", us.rate / off->least);
+	}
 	if (near) {
 		table_cell(t, NEAR, "%.1f", near->rate);
 		table_cell(t, NEAR_OF, "%s, %s", near->model, near->source);
@@ -289,8 +308,10 @@ static void print_heading(const struct forecast *f, const char *const *all)
 {
 	struct buf text = { 0 };
 
-	buf_printf(&text, "%s: %s tokens/s (%s to %s), %s ms", all[0],
-		   all[RATE], all[RATE_LO], all[RATE_HI], all[4]);
+	buf_printf(&text, "%s: %s tokens/s", all[0], all[RATE]);
+	if (all[RATE_LO])
+		buf_printf(&text, " (%s to %s)", all[RATE_LO], all[RATE_HI]);
+	buf_printf(&text, ", %s ms", all[4]);
 	if (all[DRAM])
 		buf_printf(&text, ", %s %% of what memory gives", all[DRAM]);
 	if (all[NEAR])
@@ -363,7 +384,10 @@ bool qwen_cmd_forecast(struct cmd *r, struct err *e)
 	     (c->train ? qwen_forecast_step(c, &f.config, &f.costs, e) :
 			 forecast_all(&f, e));
 	cost_summary(&f.costs, text, sizeof(text));
-	if (ok)
+	if (ok && is_other(&f))
+		cmd_remark(r, "simulated for %s from costs: %s; how far it is "
+			   "off is not known", f.costs.chip, text);
+	else if (ok)
 		cmd_remark(r, "simulated for gfx1100 from costs: %s; from and to "
 			   "are where 80 %% of %s lie", text,
 			   sim_range(SIM_RANGE_TIMES)->of);

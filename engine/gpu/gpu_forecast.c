@@ -4,7 +4,7 @@
  *
  * The packets of a pass, from the same code that puts them on a queue, go
  * through the pipeline simulator one by one.  A model of the right sizes is
- * laid out in the memory of the gfx1100 in software, and nothing is written
+ * laid out in the memory of the chip in software, and nothing is written
  * there.
  */
 #include <stdlib.h>
@@ -102,11 +102,14 @@ static uint32_t *blocks_deal(struct gpu_run *run, const struct qwen_shape *s)
 }
 
 static bool model_place(struct qwen_model *m, const struct qwen_config *c,
-			const struct gpu_question *q, struct err *e)
+			const struct gpu_question *q, const char *chip,
+			struct err *e)
 {
-	const struct qwen_load how = { .device = "soft",
+	char device[32];
+	const struct qwen_load how = { .device = device,
 				       .devices = q->devices };
 
+	snprintf(device, sizeof(device), "soft:%s", chip);
 	qwen_model_outline(m, c, q->weights);
 	m->backend = &qwen_gpu;
 	return gpu_open(m, &how, 1, e);
@@ -130,7 +133,7 @@ bool gpu_forecast(const struct qwen_config *c, const struct gpu_question *q,
 	bool good;
 
 	*out = (struct gpu_forecast){ 0 };
-	good = model_place(&model, c, q, e) &&
+	good = model_place(&model, c, q, m->chip, e) &&
 	       gpu_run_make(&run, &model, &shape, e);
 	if (good) {
 		run.rank[0]->record = &r;
