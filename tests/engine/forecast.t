@@ -285,4 +285,16 @@ ok 'gradients cross the link' sh -c "tr -d '\r' <'$tmp/out' | grep '(links)' |
 exits 2 'an odd batch on two' "$q" forecast -q --train "$@" --devices 4
 has "$tmp/err" 'wanted a multiple' 'is told'
 
+# Another chip: its costs, and no range that is gfx1100's.
+exits 0 'a forecast of another chip' "$q" forecast --shape tiny --context 64 \
+	--prefill 16 --chip gfx1201
+has "$tmp/err" 'simulated for gfx1201' 'it says of which'
+has "$tmp/err" 'guesses taken over from gfx1100' 'and how much is guessed'
+is "$(grep -c ' to ' "$tmp/out")" 0 'no range stands beside it'
+exits 2 'rows of another chip' "$q" forecast --shape tiny --chip gfx1201 \
+	--db "$tmp/chip.db"
+has "$tmp/err" 'is of gfx1100 alone' 'are refused, with the reason'
+exits 2 'a chip that is not there' "$q" forecast --shape tiny --chip gfx9
+has "$tmp/err" 'no such chip' 'is refused, too'
+
 plan_done
