@@ -367,24 +367,42 @@ static void random_code(struct isa_gen_state *g, struct machine *m, int size)
 }
 
 /* What random loops find once in a long while. */
-static const char *const rare[] = {
-	"v_ashrrev_i16_e64_dpp v4, v5, v126 row_shr:15 row_mask:0x6 "
-	"bank_mask:0xd bound_ctrl:1", /* v126: see rare_code() */
-	"v_cndmask_b32_e64_dpp v4, v5, v6, exec_lo row_shr:3 row_mask:0xf "
-	"bank_mask:0xf",
-	"v_cmp_lt_u32_e64_dpp exec_lo, v5, v6 row_shr:3 row_mask:0xf "
-	"bank_mask:0xf",
-	"ds_load_2addr_b32 v[40:41], v40 offset0:1 offset1:3",
-	"ds_store_2addr_b32 v40, v1, v2 offset0:1 offset1:2",
-	"global_load_b128 v[40:43], v40, s[96:97]",
-	"v_wmma_i32_16x16x16_iu8 v[97:104], v[64:67], v[72:75], v[96:103]",
-	"global_load_b128 v[0:3], v44, s[96:97] offset:16",
+static const struct {
+	enum isa_gen gen;
+	const char *text;
+} rare[] = {
+	{ ISA_GFX11,
+	  "v_ashrrev_i16_e64_dpp v4, v5, v126 row_shr:15 row_mask:0x6 "
+	  "bank_mask:0xd bound_ctrl:1" }, /* v126: see rare_code() */
+	{ ISA_GFX11, "v_cndmask_b32_e64_dpp v4, v5, v6, exec_lo row_shr:3 "
+		     "row_mask:0xf bank_mask:0xf" },
+	{ ISA_GFX11, "v_cmp_lt_u32_e64_dpp exec_lo, v5, v6 row_shr:3 "
+		     "row_mask:0xf bank_mask:0xf" },
+	{ ISA_GFX11, "ds_load_2addr_b32 v[40:41], v40 offset0:1 offset1:3" },
+	{ ISA_GFX11, "ds_store_2addr_b32 v40, v1, v2 offset0:1 offset1:2" },
+	{ ISA_GFX11, "global_load_b128 v[40:43], v40, s[96:97]" },
+	{ ISA_GFX11, "v_wmma_i32_16x16x16_iu8 v[97:104], v[64:67], v[72:75], "
+		     "v[96:103]" },
+	{ ISA_GFX11, "global_load_b128 v[0:3], v44, s[96:97] offset:16" },
+	{ ISA_GFX10_3, "v_dot4_i32_i8 v4, v5, v6, v7" },
+	{ ISA_GFX10_3, "v_dot8_i32_i4 v4, v5, v6, v7" },
+	{ ISA_GFX10_3, "v_dot4c_i32_i8 v4, v5, v6" },
+	{ ISA_GFX10_3, "scratch_load_dwordx3 v[0:2], v40, off" },
+	{ ISA_GFX10_3, "scratch_load_dwordx4 v[38:41], v40, off offset:4" },
+	{ ISA_GFX10_3, "scratch_store_dwordx4 off, v[0:3], s96 offset:4" },
+	{ ISA_GFX10_3, "scratch_load_short_d16_hi v2, off, s96 offset:3" },
+	{ ISA_GFX12, "s_add_co_u32 s4, s4, s6" },
+	{ ISA_GFX12, "s_sub_co_i32 s4, s4, s6" },
+	{ ISA_GFX12, "s_add_co_ci_u32 s4, s4, s6" },
+	{ ISA_GFX12, "s_sub_co_ci_u32 s4, s4, s6" },
+	{ ISA_GFX12, "s_add_nc_u64 s[4:5], s[4:5], s[6:7]" },
+	{ ISA_GFX12, "s_sub_nc_u64 s[4:5], s[4:5], s[6:7]" },
 };
 
 /* DPP with a scalar second source can be decoded, but not be written. */
 static void rare_code(struct machine *m, const char *text)
 {
-	struct isa_target t = { ISA_GFX11, 32, .lax = true };
+	struct isa_target t = { m->gen, 32, .lax = true };
 	struct isa_inst in;
 
 	if (isa_parse(&t, text, NULL, NULL, &in))
@@ -533,9 +551,10 @@ int main(void)
 	for (size_t i = 0; i < ARRAY_SIZE(rare); i++) {
 		bool ended, same = true;
 
+		g.gen = rare[i].gen;
 		for (int k = 0; k < 20; k++)
-			same &= one(&g, &m[0], &m[1], 32, rare[i], &ended);
-		ok(same, "%s", rare[i]);
+			same &= one(&g, &m[0], &m[1], 32, rare[i].text, &ended);
+		ok(same, "%s", rare[i].text);
 	}
 	for (size_t i = 0; i < ARRAY_SIZE(other); i++) {
 		g.gen = other[i].gen;
