@@ -567,6 +567,7 @@ int main(void)
 		return plan_done();
 	idle_threads = web_status(&server, "Threads:");
 	test_storm(slow ? 600 : SANITIZED ? 15 : 20);
+	test_endless();
 	is_i64(web_end(&server, SIGTERM), 143, "a signal ends it");
 	snprintf(line, sizeof(line), "grep -q ' 0 dropped at the end' %s",
 		 log_path);
