@@ -22,13 +22,14 @@ is "$(drawn "$(awk '/^ \*\tarea / { on = 1; next } /^ \*$/ { on = 0 }
 
 cut -d , -f 3 "$tmp/plots" | sort -u >"$tmp/fills"
 while read -r tool command rest; do
+	case $command in -*) command= ;; esac # its first option
 	case $tool in
 	make)
 		ok "make $command is a target" \
 			grep -Eq "^([a-z-]+ )*$command( [a-z-]+)*:" GNUmakefile ;;
 	*)
 		exits 0 "$tool $command is a command" \
-			"$b/$tool" "$command" --help ;;
+			"$b/$tool" ${command:+"$command"} --help ;;
 	esac
 done <"$tmp/fills"
 

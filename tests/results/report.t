@@ -63,5 +63,5 @@ sed 's|<script>document|<script>window.onload = () => { document|;s|</script></b
 timeout 60 "$browser" --headless --no-sandbox --disable-gpu \
 	--user-data-dir="$tmp/profile" --dump-dom --virtual-time-budget=5000 \
 	"file://$tmp/report/asked2.html" >"$tmp/dom" 2>/dev/null
-has "$tmp/dom" '<title>broken:;11</title>' 'all eleven pictures are shown'
+has "$tmp/dom" '<title>broken:;12</title>' 'all twelve pictures are shown'
 plan_done
