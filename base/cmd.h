@@ -181,6 +181,8 @@ void cmd_remark(const struct cmd *c, const char *fmt, ...) T0_PRINTF(2, 3);
  * go on; a second signal of a kind ends the process.
  */
 const volatile int *cmd_catch_signals(const struct cmd *c);
+/* Has one of them come?  For what waits and knows no command. */
+bool cmd_is_stopped(void);
 /* The exit status for *c->stop. */
 int cmd_stop_status(int signal);
 

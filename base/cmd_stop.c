@@ -53,6 +53,11 @@ static void on_signal(int sig)
 	signalled = sig;
 }
 
+bool cmd_is_stopped(void)
+{
+	return signalled;
+}
+
 static void catch_one(int sig)
 {
 	const struct sigaction sa = {

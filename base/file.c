@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/base.h"
+#include "base/cmd.h"
 
 static enum err_code io_code(int errnum)
 {
@@ -56,6 +57,17 @@ static void close_input(int fd)
 		close(fd);
 }
 
+/* Until there is something, or a signal is caught, be it just before. */
+static bool wait_for_input(int fd)
+{
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+	int n;
+
+	while ((n = poll(&p, 1, 50)) == 0 && !cmd_is_stopped())
+		;
+	return n > 0 || (n < 0 && errno != EINTR);
+}
+
 /*
  * Appends what can be had at once, *n bytes, 0 at the end.  A caught signal
  * ends waiting for it.
@@ -63,11 +75,10 @@ static void close_input(int fd)
 static bool read_some(int fd, const char *path, struct buf *out, size_t *n,
 		      struct err *e)
 {
-	struct pollfd p = { .fd = fd, .events = POLLIN };
 	char chunk[CHUNK_BYTES];
 	ssize_t got;
 
-	if (poll(&p, 1, -1) < 0 && errno == EINTR)
+	if (!wait_for_input(fd))
 		return err_set(e, ERR_STOPPED, "while reading %s",
 			       shown_path(path));
 	do
@@ -264,7 +275,7 @@ static int open_special(const char *path, struct err *e)
 
 	while ((fd = open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC)) < 0 &&
 	       pipe && errno == ENXIO)
-		if (poll(NULL, 0, 50) < 0)
+		if (poll(NULL, 0, 50) < 0 || cmd_is_stopped())
 			return err_set(e, ERR_STOPPED, "nobody reads %s", path),
 			       -1;
 	if (fd < 0)

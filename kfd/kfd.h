@@ -283,6 +283,11 @@ bool kfd_is_here(struct err *e);
  */
 bool kfd_list(const char *spec, struct kfd_found **found, int *n,
 	      struct err *e);
+/*
+ * The chip, "gfx1100", of what kfd_open() would take, which stays closed: on a
+ * card a process can open it once only.
+ */
+bool kfd_find_chip(const char *spec, char gfx[16], struct err *e);
 /* To what kfd_list() found, a row for each chip in software but gfx1100. */
 bool kfd_list_chips(struct kfd_found **found, int *n, struct err *e);
 

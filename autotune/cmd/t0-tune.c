@@ -177,20 +177,14 @@ static bool search_all(struct options *x, const struct tune_report *r,
 	return ok;
 }
 
-/* Of the device, which is opened to say so where it may be another one. */
+/* Of the device. */
 static bool find_chip(const struct options *x, char chip[16], struct err *e)
 {
-	const char *spec = x->o.device ? x->o.device : "";
-	struct kfd_dev *dev;
-
 	snprintf(chip, 16, "%s", TUNE_CHIP);
-	if (is_host(x) || !*spec ||
-	    (!strncmp(spec, "soft", 4) && !strstr(spec, ":gfx")))
+	if (is_host(x))
 		return true;
-	if (!kfd_open(&dev, x->o.device, e))
+	if (!kfd_find_chip(x->o.device, chip, e))
 		return false;
-	snprintf(chip, 16, "%s", kfd_info(dev)->gfx);
-	kfd_close(dev);
 	return isa_chip_find(chip) ||
 	       err_set(e, ERR_UNSUPPORTED, "device %s is %s, whose code is "
 		       "not known", x->o.device, chip);

@@ -206,7 +206,7 @@ static void describe_standing(const struct candidates *h, size_t best,
 	out->standing = draw_standing(h, best, h->n);
 	if (second < h->n)
 		out->second_standing = draw_standing(h, second, best);
-	if (out->standing.draws && fastest != best) {
+	if (out->standing.draws && h->v[fastest].time_s < h->v[best].time_s) {
 		snprintf(out->fastest, TUNE_TEXT, "%s", h->v[fastest].config);
 		out->fastest_s = h->v[fastest].time_s;
 	}
@@ -377,7 +377,7 @@ static bool take_count(void *ctx, const struct res_tune *t)
 	if (t->state == RES_TUNE_TIMED && !out->fastest_s &&
 	    draw_parse(t->reason, &(struct tune_standing){ 0 })) {
 		out->fastest_s = t->time_s;
-		if (strcmp(t->config, out->config))
+		if (t->time_s < out->time_s)
 			snprintf(out->fastest, TUNE_TEXT, "%s", t->config);
 	}
 	return true;

@@ -94,6 +94,62 @@ bool kfd_list(const char *spec, struct kfd_found **found, int *n,
 	return true;
 }
 
+/* The first of the matching GPUs that can be opened; `d` is freed. */
+static bool find_chip(struct kfd_driver *d, const struct kfd_select *sel,
+		      char gfx[16], struct err *e)
+{
+	struct gpu gpu[GPUS_MAX];
+	struct kfd_topology t;
+	struct err first = { 0 };
+	bool found = false;
+	int n = 0;
+	const int fd = kfd_file_open(d, KFD_PATH, &first);
+
+	if (fd >= 0)
+		d->close(d, fd);
+	if (fd >= 0 && kfd_topology_read(d, &t, &first)) {
+		if (!kfd_select_gpus(sel, &t, gpu, &n, &first))
+			n = 0;
+		for (int i = 0; i < n && !found; i++) {
+			struct kfd_found f = { .node = *gpu[i].node };
+
+			probe_usable(d, &f);
+			found = f.usable;
+			if (found)
+				kfd_gfx_name(f.node.gfx_target, gfx);
+			else if (!first.code)
+				err_set(&first, ERR_NODEV, "%s", f.why_not);
+		}
+		kfd_topology_fini(&t);
+	}
+	d->free(d);
+	if (!found && e)
+		*e = first;
+	return found;
+}
+
+bool kfd_find_chip(const char *spec, char gfx[16], struct err *e)
+{
+	struct kfd_select sel;
+	struct kfd_driver *soft;
+
+	if (!kfd_select_parse(spec, &sel, e))
+		return false;
+	if (!sel.soft && find_chip(kfd_linux_new(), &sel, gfx,
+				   sel.any ? NULL : e))
+		return true;
+	if (!sel.soft && !sel.any)
+		return err_wrap(e, "device %s", spec);
+	if (sel.any || sel.by == SELECT_FIRST) { /* which nothing forbids */
+		snprintf(gfx, 16, "%s", sel.machine.chip[0] ?
+			 sel.machine.chip[0]->name : SOFT_CHIP);
+		return true;
+	}
+	soft = kfd_soft_new(&sel.machine, e);
+	return soft ? find_chip(soft, &sel, gfx, e) :
+		      err_wrap(e, "the device in software");
+}
+
 bool kfd_list_chips(struct kfd_found **found, int *n, struct err *e)
 {
 	for (size_t i = 0; isa_chip_at(i); i++) {

@@ -20,13 +20,9 @@ static bool replace_words(const struct probe_cmd *x, struct probe_slots *s,
 static bool find_gen(const struct probe_cmd *x, enum isa_gen *gen,
 		     struct err *e)
 {
-	struct kfd_dev *dev;
+	char gfx[16];
 
-	if (!kfd_open(&dev, x->o.device, e))
-		return false;
-	const bool good = probe_gen_of(kfd_info(dev), gen, e);
-	kfd_close(dev);
-	return good;
+	return kfd_find_chip(x->o.device, gfx, e) && probe_gen_of(gfx, gen, e);
 }
 
 /* --list and --dry-run: the slots, and the words that would run. */

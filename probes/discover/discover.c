@@ -94,7 +94,7 @@ static bool look_at_device(struct discovery *d, struct res_device *rd)
 	snprintf(d->device, sizeof(d->device), "%s", kfd_info(dev)->spec);
 	probe_device_row(kfd_info(dev), &d->mem, rd);
 	snprintf(d->chip, sizeof(d->chip), "%s", kfd_info(dev)->gfx);
-	const bool known = probe_gen_of(kfd_info(dev), &d->gen, d->e);
+	const bool known = probe_gen_of(d->chip, &d->gen, d->e);
 	kfd_close(dev);
 	return known;
 }

@@ -157,8 +157,8 @@ uint32_t probe_control(bool after, uint32_t lane);
 /* One open device with what a slot needs; belongs to one thread. */
 struct probe_session;
 
-/* The generation of a device, ERR_NODEV for one that no table covers. */
-bool probe_gen_of(const struct kfd_info *dev, enum isa_gen *gen, struct err *e);
+/* The generation of a device's chip, ERR_NODEV for one that no table covers. */
+bool probe_gen_of(const char *gfx, enum isa_gen *gen, struct err *e);
 
 struct probe_result {
 	enum res_slot_verdict verdict;

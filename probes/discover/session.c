@@ -96,14 +96,14 @@ static bool control_holds(const struct probe_session *s, bool after)
 
 /* -------------------------------------------------------------- device -- */
 
-bool probe_gen_of(const struct kfd_info *dev, enum isa_gen *gen, struct err *e)
+bool probe_gen_of(const char *gfx, enum isa_gen *gen, struct err *e)
 {
-	if (isa_chip_parse(dev->gfx, gen))
+	if (isa_chip_parse(gfx, gen))
 		return true;
 	return err_set(e, ERR_NODEV,
-		       "device %s is %s, whose encodings are not "
+		       "the device is %s, whose encodings are not "
 		       "known; choose one with --device (soft is always there)",
-		       dev->spec, dev->gfx);
+		       gfx);
 }
 
 static void close_device(struct probe_session *s)
@@ -118,7 +118,7 @@ static bool open_device(struct probe_session *s, struct err *e)
 {
 	/* Host memory: what was stored is seen even when the kernel died. */
 	return kfd_open(&s->dev, s->device, e) &&
-	       probe_gen_of(kfd_info(s->dev), &s->gen, e) &&
+	       probe_gen_of(kfd_info(s->dev)->gfx, &s->gen, e) &&
 	       kfd_queue_new(s->dev, NULL, &s->q, e) &&
 	       kfd_mem_alloc(s->dev, KFD_GTT, PROBE_IN_BYTES, "probe input",
 			     &s->in, e) &&

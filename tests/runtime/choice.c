@@ -134,9 +134,12 @@ static void test_soft_specs(void)
 		{ "soft*2:2", ERR_NODEV, "(soft*2:0 is gfx1100, soft*2:1 is" },
 	};
 	struct kfd_dev *dev;
+	char gfx[16];
 	struct err e;
 
 	for (size_t i = 0; i < ARRAY_SIZE(good); i++) {
+		ok(kfd_find_chip(good[i].spec, gfx, &e), "\"%s\": of a chip",
+		   good[i].spec);
 		if (!ok(kfd_open(&dev, good[i].spec, &e), "\"%s\" opens",
 			good[i].spec))
 			continue;
@@ -144,9 +147,15 @@ static void test_soft_specs(void)
 		       "\"%s\": that node", good[i].spec);
 		is_str(kfd_info(dev)->spec, good[i].is, "\"%s\": it is %s",
 		       good[i].spec, good[i].is);
+		is_str(gfx, kfd_info(dev)->gfx, "\"%s\": the same when open",
+		       good[i].spec);
 		kfd_close(dev);
 	}
 	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
+		e = (struct err){ 0 };
+		ok(!kfd_find_chip(bad[i].spec, gfx, &e) &&
+			   e.code == bad[i].code,
+		   "\"%s\": no chip", bad[i].spec);
 		e = (struct err){ 0 };
 		ok(!kfd_open(&dev, bad[i].spec, &e) && e.code == bad[i].code,
 		   "\"%s\": refused", bad[i].spec);
