@@ -139,6 +139,9 @@ static bool lds_addresses(struct machine_code *c, const struct machine *m,
 		out->access_bytes * (strstr(name, "_stride64") ? 64 : 1);
 	uint32_t first = in->f[ISA_F_OFFSET0], second = in->f[ISA_F_OFFSET1];
 
+	/* gfx10_1's with two places that are not next to each other. */
+	if (strstr(name, "_src2_"))
+		return false;
 	if (!v || v->kind != ISA_K_VGPR || !known_vgpr(c, m, v->reg, 1))
 		return false;
 	for (int l = 0; l < c->wave_size; l++) {

@@ -72,6 +72,14 @@ static void pieces_of(const struct isa_inst *in, struct pieces *p)
 	p->size = data_bytes(in);
 	p->n = 1;
 	p->off[0] = in->f[ISA_F_OFFSET0] | in->f[ISA_F_OFFSET1] << 8;
+	if (strstr(name, "_src2_")) {
+		/* The other place: 15 bits, signed, or the address has it. */
+		p->size = strstr(name, "64") ? 8 : 4;
+		p->n = p->off[0] & 0x8000 ? 1 : 2;
+		p->off[1] = 4 * (uint32_t)((int32_t)(p->off[0] << 17) >> 17);
+		p->off[0] = 0;
+		return;
+	}
 	if (!strstr(name, "2addr"))
 		return;
 	unit = strstr(name, "b64") ? 8 : 4;
@@ -336,7 +344,8 @@ static void check_lds(struct verifier *v, const struct vstate *s, int insn)
 		return;
 	pieces_of(in, &p);
 	for (int i = 0; i < p.n; i++) {
-		int64_t end = (int64_t)v->val.v[addr].lo + p.off[i] + p.size;
+		int64_t end =
+			(int64_t)v->val.v[addr].lo + (int32_t)p.off[i] + p.size;
 
 		if (end <= v->in->lds_bytes)
 			continue;

@@ -1,8 +1,8 @@
 /*
  * Instructions that gfx10_1 alone has: multiply-adds that round twice, scalar
- * stores and atomics, scratch memory by SGPRs.  Random values against C's
- * arithmetic, by the manual's words (RDNA ISA 1.0, 8 and 12); and what gfx10_1
- * has not.
+ * stores and atomics, scratch memory by SGPRs, operations between two places
+ * of LDS.  Random values against C's arithmetic, by the manual's words (RDNA
+ * ISA 1.0, 8 and 12); and what gfx10_1 has not.
  */
 #include <math.h>
 
@@ -133,6 +133,23 @@ static void test_mad(struct lanes *t, size_t row)
 	}
 	is_i64(bad, 0, "wave%d: %s", t->w.wave_size, rows[row].text);
 	ok(unlike_fma > TRIES, "and it is not fused");
+}
+
+/* The low half of a product, whatever the signs. */
+static void test_mul(struct lanes *t)
+{
+	int bad = 0;
+
+	for (int k = 0; k < TRIES; k++) {
+		const uint32_t a = (uint32_t)lanes_random(&seed);
+		const uint32_t b = (uint32_t)lanes_random(&seed);
+
+		lanes_set(t, 0, a);
+		lanes_set(t, 1, b);
+		bad += !run_text(t, "v_mul_lo_i32 v3, v0, v1") ||
+		       t->v[0][3][0] != (uint32_t)((uint64_t)a * b);
+	}
+	is_i64(bad, 0, "wave%d: v_mul_lo_i32", t->w.wave_size);
 }
 
 /* -------------------------------------------------------- scalar memory ----
@@ -272,6 +289,118 @@ static void test_atomics(struct lanes *t)
 	   "one that is not aligned faults");
 }
 
+/* ------------------------------------------------------- places of LDS ----
+ */
+
+enum { LDS_BYTES = 2048 };
+
+/* By the manual's words: floats of 32 or 64 bits. */
+static uint64_t apply_float(const char *op, uint64_t m, uint64_t b, int bits)
+{
+	double x, y;
+
+	if (bits == 32) {
+		const float sum = float_of((uint32_t)m) + float_of((uint32_t)b);
+
+		x = float_of((uint32_t)m);
+		y = float_of((uint32_t)b);
+		if (!strcmp(op, "add"))
+			return bits_of(sum);
+	} else {
+		memcpy(&x, &m, 8);
+		memcpy(&y, &b, 8);
+	}
+	return strcmp(op, "min") ? y > x ? b : m : y < x ? b : m;
+}
+
+/* clang-format off */
+static const struct src2 {
+	const char *name, *op;
+	int bits;
+	bool is_float;
+} src2[] = {
+#define WIDTHS(a, op, type) \
+	{ "ds_" a "_src2_" type "32", op, 32, false }, \
+	{ "ds_" a "_src2_" type "64", op, 64, false },
+	WIDTHS("add", "add", "u") WIDTHS("sub", "sub", "u")
+	WIDTHS("rsub", "rsub", "u") WIDTHS("inc", "inc", "u")
+	WIDTHS("dec", "dec", "u") WIDTHS("min", "smin", "i")
+	WIDTHS("max", "smax", "i") WIDTHS("min", "umin", "u")
+	WIDTHS("max", "umax", "u") WIDTHS("and", "and", "b")
+	WIDTHS("or", "or", "b") WIDTHS("xor", "xor", "b")
+	WIDTHS("write", "swap", "b")
+	{ "ds_min_src2_f32", "min", 32, true },
+	{ "ds_max_src2_f32", "max", 32, true },
+	{ "ds_add_src2_f32", "add", 32, true },
+	{ "ds_min_src2_f64", "min", 64, true },
+	{ "ds_max_src2_f64", "max", 64, true },
+};
+/* clang-format on */
+
+static uint32_t draw_word(const struct src2 *s)
+{
+	const uint64_t r = lanes_random(&seed);
+
+	return s->is_float ? ((uint32_t)r & 0x807fffff) | 0x3f800000 :
+			     (uint32_t)r % 5 - 2;
+}
+
+/*
+ * Lane i has its place at 8 * i from 1024 on.  The other is `dwords` dwords
+ * away: by the offset, or by the address, in the upper 15 bits of it.
+ */
+static int try_src2(struct lanes *t, const struct src2 *s, int dwords,
+		    bool by_address)
+{
+	const uint64_t bytes = (uint64_t)s->bits / 8;
+	uint8_t lds[LDS_BYTES], want[LDS_BYTES];
+	char text[96];
+
+	for (uint32_t i = 0; i < LDS_BYTES; i += 4) {
+		const uint32_t u = draw_word(s);
+
+		memcpy(want + i, &u, 4);
+	}
+	memcpy(lds, want, sizeof(lds));
+	t->group.lds = lds;
+	t->group.lds_size_bytes = sizeof(lds);
+	for (int i = 0; i < t->w.wave_size; i++) {
+		const uint32_t at = 1024 + 8 * (uint32_t)i;
+		const int64_t other = (int64_t)at + 4 * dwords;
+		uint64_t m = 0, b = 0, u;
+
+		t->v[i / 32][1][i % 32] =
+			by_address ? (uint32_t)dwords << 17 | at : at;
+		memcpy(&m, want + at, bytes);
+		if (other >= 0 && other + (int64_t)bytes <= LDS_BYTES)
+			memcpy(&b, want + other, bytes);
+		u = s->is_float		   ? apply_float(s->op, m, b, s->bits) :
+		    !strcmp(s->op, "rsub") ? apply("sub", b, m, 0, s->bits) :
+					     apply(s->op, m, b, 0, s->bits);
+		memcpy(want + at, &u, bytes);
+	}
+	snprintf(text, sizeof(text), "%s v1 offset:%d; s_waitcnt lgkmcnt(0)",
+		 s->name, by_address ? 0x8123 : dwords & 0x7fff);
+	return !run_text(t, text) || memcmp(lds, want, sizeof(lds));
+}
+
+static void test_src2(struct lanes *t)
+{
+	static const int away[] = {
+		1, 2, 5, 130, -1, -2, -7, -200, 400, -5000
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(src2); i++) {
+		int bad = 0;
+
+		for (size_t k = 0; k < ARRAY_SIZE(away); k++)
+			for (int a = 0; a < 2; a++)
+				bad += try_src2(t, &src2[i], away[k], a);
+		is_i64(bad, 0, "wave%d: %s", t->w.wave_size, src2[i].name);
+	}
+	t->group.lds_size_bytes = 0;
+}
+
 /* ---------------------------------------------------------------- limits ----
  */
 
@@ -308,6 +437,8 @@ int main(void)
 		t->env.find = find;
 		for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
 			test_mad(t, i);
+		test_mul(t);
+		test_src2(t);
 		if (wave == 32) {
 			test_stores(t);
 			test_atomics(t);

@@ -95,6 +95,28 @@ look 'a scalar load overwrites it' hazard-vmem-sgpr "$store
 look 'another register' none "$store
 	s_mov_b32 s4, 0"
 
+# Operations between two places of LDS, of which there are 1024 bytes.
+wait='
+	s_waitcnt lgkmcnt(0)'
+look 'the second place 255 dwords on' none \
+	"	v_mov_b32_e32 v2, 0
+	ds_add_src2_u32 v2 offset:255$wait"
+look 'and one dword more' lds-budget \
+	"	v_mov_b32_e32 v2, 0
+	ds_add_src2_u32 v2 offset:256$wait"
+look 'it has 64 bits' lds-budget \
+	"	v_mov_b32_e32 v2, 0
+	ds_add_src2_u64 v2 offset:255$wait"
+look 'it lies two dwords before' none \
+	"	v_mov_b32_e32 v2, 8
+	ds_max_src2_i32 v2 offset:0x7ffe$wait"
+look 'the address says where' none \
+	"	v_mov_b32_e32 v2, 0x20008
+	ds_max_src2_i32 v2 offset:0x8100$wait"
+look 'the first place beyond the end' lds-budget \
+	"	v_mov_b32_e32 v2, 0x400
+	ds_write_src2_b32 v2 offset:0x7ffe$wait"
+
 load='	s_load_dword s4, s[2:3], 0x0'
 lane='	v_readfirstlane_b32 s2, v1'
 look 'the base of a scalar load, by the vector unit' hazard-smem-sgpr "$load

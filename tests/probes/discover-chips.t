@@ -15,7 +15,7 @@ command -v llvm-mc-19 >/dev/null || {
 	plan_done
 	exit
 }
-some='SOP1,SOPP,SMEM,VOP2,VOP3P,VOPDX,GLOBAL,MUBUF,VSAMPLE,RESERVED'
+some='SOP1,SOPP,SMEM,VOP2,VOP3P,VOPDX,DS,GLOBAL,MUBUF,VSAMPLE,RESERVED'
 [ -n "${T0_SLOW-}" ] && some=
 
 # Slots whose instruction llvm-mc-19 has and which do not execute, by verdict.
@@ -73,6 +73,7 @@ chip() {
 		"$1: no difference is unexplained"
 }
 
+chip gfx1010 4743 "$stops10 $gws" ''
 chip gfx1030 4743 "$stops10 $gws" ''
 chip gfx1151 4403 "$stops11 $gws" "$more11"
 chip gfx1201 4341 "$stops11 LDSDIR:1=unproven GLOBAL:115=unproven" 'VOP3:412'

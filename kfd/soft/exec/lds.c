@@ -253,6 +253,29 @@ static void run_condxchg32(struct soft_wave *w, const struct soft_uop *u)
 	}
 }
 
+/* gfx10_1: LDS[A] becomes LDS[A] op LDS[B] (RDNA ISA 1.0, 12). */
+static void run_src2(struct soft_wave *w, const struct soft_uop *u)
+{
+	const struct row *r = u->op;
+	const uint32_t addr = u->in.f[ISA_F_ADDR], off = byte_offset(u, r, 0);
+
+	for (int h = 0; h < soft_halves(w); h++) {
+		FOR_LANES(lane, soft_exec(w, h))
+		{
+			const struct soft_src2 at =
+				soft_lds_src2(w->v[h][addr][lane], off);
+			uint32_t b[2] = { 0 };
+			uint64_t old;
+
+			read_lds(w, at.b, b, r->a.bytes);
+			if (!modify_lane(w, r, at.a,
+					 b[0] | (uint64_t)b[1] << 32, 0,
+					 h * SOFT_LANES + lane, &old))
+				return;
+		}
+	}
+}
+
 /* The wave's active lanes are counted once; every lane gets the old value. */
 static void count_lanes(struct soft_wave *w, const struct soft_uop *u, int sign)
 {
@@ -425,6 +448,13 @@ static void run_swizzle(struct soft_wave *w, const struct soft_uop *u)
 		ATOM(b, swap_##bits, true, 2, 1, false),                   \
 	[ISA_ds_storexchg_2addr_stride64_rtn_b##bits] =                    \
 		ATOM(b, swap_##bits, true, 2, 64, false),
+#define SRC2(name, b, f)                                                   \
+	[ISA_ds_##name] = { run_src2,                                      \
+			    { { .bytes = b, .fn = soft_atomic_##f },       \
+			      1, 1, false } },
+#define TWO_SRC2(name, k, f)                                               \
+	SRC2(name##_src2_##k##32, 4, f##_32)                               \
+	SRC2(name##_src2_##k##64, 8, f##_64)
 #define OTHER(name, f) [ISA_ds_##name] = { f, ONE(4, 0, SOFT_WHOLE) },
 
 static const struct {
@@ -493,6 +523,22 @@ static const struct {
 	[ISA_ds_wrap_rtn_b32] = ATOM(4, wrap_32, true, 1, 1, true),
 	EXCHANGE(4, 32)
 	EXCHANGE(8, 64)
+	TWO_SRC2(add, u, add)
+	TWO_SRC2(sub, u, sub)
+	TWO_SRC2(rsub, u, rsub)
+	TWO_SRC2(inc, u, inc)
+	TWO_SRC2(dec, u, dec)
+	TWO_SRC2(min, i, min_i)
+	TWO_SRC2(max, i, max_i)
+	TWO_SRC2(min, u, min_u)
+	TWO_SRC2(max, u, max_u)
+	TWO_SRC2(and, b, and)
+	TWO_SRC2(or, b, or)
+	TWO_SRC2(xor, b, xor)
+	TWO_SRC2(write, b, swap)
+	TWO_SRC2(min, f, min_f)
+	TWO_SRC2(max, f, max_f)
+	SRC2(add_src2_f32, 4, add_f32_lds)
 	OTHER(condxchg32_rtn_b64, run_condxchg32)
 	OTHER(append, run_append)
 	OTHER(consume, run_consume)

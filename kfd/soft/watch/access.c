@@ -171,8 +171,8 @@ static void access_smem(struct soft_watch *t, struct soft_wave *w,
 {
 	const uint32_t *f = s->u.in.f, *base = &w->s[f[ISA_F_SBASE] * 2];
 	const int32_t imm = (int32_t)f[ISA_F_OFFSET];
-	const uint32_t soff = f[ISA_F_SOFFSET] == ISA_R_NULL ?
-				      0 : w->s[f[ISA_F_SOFFSET]];
+	const uint32_t soff =
+		f[ISA_F_SOFFSET] == ISA_R_NULL ? 0 : w->s[f[ISA_F_SOFFSET]];
 	uint64_t at = (uint64_t)(int64_t)(imm & ~3) + (soff & ~3u);
 	uint64_t va = base[0] & ~3u, stride, size;
 
@@ -275,6 +275,15 @@ static void lds_lane(struct soft_watch *t, struct soft_wave *w,
 			   bytes, l, 0);
 		add_access(t, s, SOFT_SPACE_LDS, base + f[ISA_F_OFFSET1] * unit,
 			   bytes, l, (int)(bytes + 3) / 4);
+		return;
+	}
+	if (has_part(s, "_src2_")) {
+		const struct soft_src2 at = soft_lds_src2(
+			base, f[ISA_F_OFFSET0] | f[ISA_F_OFFSET1] << 8);
+
+		add_access(t, s, SOFT_SPACE_LDS, at.a, bytes, l, 0);
+		add_access(t, s, SOFT_SPACE_LDS, at.b, bytes, l, 0);
+		t->access[t->n_accesses - 1].write = false;
 		return;
 	}
 	if (is_addtid(s) || s->u.in.op == ISA_ds_append ||
