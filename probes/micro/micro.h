@@ -2,8 +2,9 @@
  * probes/micro - costs of a gfx11 device, by running kernels on it: the manual.
  *
  * The counter is SHADER_CYCLES: 20 bits, a difference of two readings modulo
- * 2^20, so every timed loop is shorter than half of that.  The kernel reads
- * the 100 MHz clock, too, which gives the shader clock of every pair.
+ * 2^20, so every timed loop is shorter than half of that.  gfx10_1 has none and
+ * gives as many bits of s_memtime.  The kernel reads the 100 MHz clock, too,
+ * which gives the shader clock of every pair.
  *
  *	setup; for each repetition:
  *		init; time of [ n copies] * iterations; store time and values

@@ -4,8 +4,8 @@
  *
  * Registers: s[0:1] kernel arguments, s[4:5] results of this wave, s[6:7]
  * data, s8 iterations, s9 repetitions, s10 loop counter, s11 iterations of
- * warming up, s12 repetition, s13 wave, s14 to s23 readings; v0 lane, v1 four
- * times the lane, v2 to v5 scratch.
+ * warming up, s12 repetition, s13 wave, s14 to s23 readings (s18 and s19 one
+ * of 64 bits); v0 lane, v1 four times the lane, v2 to v5 scratch.
  */
 #include <string.h>
 
@@ -34,8 +34,6 @@ static const char wait_all[] = "s_waitcnt vmcnt(0) lgkmcnt(0) expcnt(0)\n"
 			       "s_waitcnt_vscnt null, 0x0\n"
 			       "s_waitcnt_depctr 0xfff\n";
 
-#define CYCLES(reg) \
-	"s_getreg_b32 " reg ", hwreg(HW_REG_SHADER_CYCLES, 0, 20)\n"
 #define REALTIME(reg)                                              \
 	"s_sendmsg_rtn_b64 " reg ", sendmsg(MSG_RTN_GET_REALTIME)\n" \
 	"s_waitcnt lgkmcnt(0)\n"
@@ -63,11 +61,25 @@ static void store_value(struct buf *b, const char *reg, int at)
 		   "global_store_b32 v1, v6, s[4:5] offset:%d\n", reg, at);
 }
 
-/* One loop between readings of the counter into s14 + 2 * which and + 1. */
-static void timed_loop(struct buf *b, const struct micro_text *t, int which)
+/* gfx10_1 has a counter of 64 bits, which is read as memory is. */
+static void read_counter(struct buf *b, enum isa_gen gen, int reg)
 {
-	static const char *const from[] = { CYCLES("s14"), CYCLES("s16") },
-				*const to[] = { CYCLES("s15"), CYCLES("s17") };
+	if (gen == ISA_GFX10_1)
+		buf_printf(b,
+			   "s_memtime s[18:19]\ns_waitcnt lgkmcnt(0)\n"
+			   "s_and_b32 s%d, s18, 0xfffff\n",
+			   reg);
+	else
+		buf_printf(b,
+			   "s_getreg_b32 s%d, "
+			   "hwreg(HW_REG_SHADER_CYCLES, 0, 20)\n",
+			   reg);
+}
+
+/* One loop between readings of the counter into s14 + 2 * which and + 1. */
+static void timed_loop(struct buf *b, enum isa_gen gen,
+		       const struct micro_text *t, int which)
+{
 	const int values = MICRO_VALUES_AT + which * 2 * 4 * MICRO_LANES;
 
 	if (t->init)
@@ -77,7 +89,7 @@ static void timed_loop(struct buf *b, const struct micro_text *t, int which)
 		buf_adds(b, "s_barrier\n");
 	if (!which)
 		buf_adds(b, REALTIME("s[20:21]"));
-	buf_adds(b, from[which]);
+	read_counter(b, gen, 14 + 2 * which);
 	buf_printf(b, "s_mov_b32 s10, s8\n.Lloop%d:\n%s", which,
 		   t->loop[which]);
 	buf_printf(b, "s_sub_u32 s10, s10, 1\ns_cmp_lg_u32 s10, 0\n"
@@ -86,7 +98,7 @@ static void timed_loop(struct buf *b, const struct micro_text *t, int which)
 		buf_adds(b, t->wait);
 	if (t->waves > 1)
 		buf_adds(b, "s_waitcnt lgkmcnt(0)\ns_barrier\n");
-	buf_adds(b, to[which]);
+	read_counter(b, gen, 15 + 2 * which);
 	if (which)
 		buf_adds(b, REALTIME("s[22:23]"));
 	buf_adds(b, wait_all);
@@ -94,14 +106,15 @@ static void timed_loop(struct buf *b, const struct micro_text *t, int which)
 	store_value(b, t->hi, values + 4 * MICRO_LANES);
 }
 
-static void write_text(struct buf *b, const struct micro_text *t)
+static void write_text(struct buf *b, enum isa_gen gen,
+		       const struct micro_text *t)
 {
 	buf_adds(b, prologue);
 	if (t->setup)
 		buf_adds(b, t->setup);
 	buf_adds(b, ".Lrepeat:\n");
-	timed_loop(b, t, 0);
-	timed_loop(b, t, 1);
+	timed_loop(b, gen, t, 0);
+	timed_loop(b, gen, t, 1);
 	buf_adds(b, store_times);
 	buf_adds(b, "s_add_u32 s12, s12, 1\ns_cmp_lg_u32 s12, s9\n"
 		    "s_cbranch_scc1 .Lrepeat\ns_endpgm\n");
@@ -115,7 +128,7 @@ bool micro_kernel_assemble(const char *chip, const struct micro_text *t,
 
 	if (c && isa_gen_info(c->gen)->ids_in_ttmp)
 		buf_adds(&text, "s_mov_b32 s15, ttmp9\n");
-	write_text(&text, t);
+	write_text(&text, c ? c->gen : ISA_GFX11, t);
 	const bool good = probe_assemble(chip, text.data, code, e);
 	buf_fini(&text);
 	return good;

@@ -9,7 +9,7 @@ probe=${T0_BUILD:-build/rel}/t0-probe
 db=$tmp/t0.db
 unset T0_DB T0_DEVICE T0_VISIBLE_DEVICES
 
-for c in gfx1030 gfx1151 gfx1201; do
+for c in gfx1010 gfx1030 gfx1151 gfx1201; do
 	"$probe" tiers --device "soft:$c" --require 6 --db "$db" \
 		>"$tmp/out" 2>&1
 	is "$?" 0 "$c: kernels, a matrix product and speed: tier 6"
@@ -17,7 +17,7 @@ for c in gfx1030 gfx1151 gfx1201; do
 	has "$tmp/out" 'all 256 elements are where they belong' \
 		"$c: a product of its own layout is right"
 
-	# Of gfx1201 v_wmma_* has other operands; gfx1030 has none, nor VOPD.
+	# Of gfx1201 v_wmma_* has other operands; gfx10 has none, nor VOPD.
 	for v in latency throughput; do
 		only=
 		[ -z "${T0_SLOW-}" ] && [ $v = throughput ] && only=v_ad
@@ -46,5 +46,5 @@ has "$tmp/err" 'no such chip' 'and that is said'
 is "$("$T0_BUILD/t0-results" sql "SELECT DISTINCT gfx FROM v_results
 	WHERE area = 'cost' AND origin = 'simulated' ORDER BY 1" --db "$db" \
 	--csv | sed 1d | tr -d '\r' | tr '\n' ' ')" \
-	'gfx1030 gfx1151 gfx1201 ' 'each row has its chip'
+	'gfx1010 gfx1030 gfx1151 gfx1201 ' 'each row has its chip'
 plan_done
