@@ -32,6 +32,7 @@ while read -r chip boost wgps dram l2 mall; do
 		grep -c 'guesses taken over from gfx1100')
 	is "$has_cost" 1 "$chip: how many are guesses is said"
 done <<'FIGURES'
+gfx1010 1905 20 4.48e+11 4194304 0
 gfx1030 2250 40 5.12e+11 4194304 134217728
 gfx1151 2900 20 2.56e+11 2097152 33554432
 gfx1200 3130 16 3.2e+11 4194304 33554432
@@ -57,7 +58,7 @@ is "$(cost gfx1100 salu.latency 2) $(cost gfx1201 salu.latency 2)" '3 2' \
 
 # ---- simulated kernels ----
 
-for c in gfx1030 gfx1151 gfx1201; do
+for c in gfx1010 gfx1030 gfx1151 gfx1201; do
 	"$bin/t0-cc" --kernel softmax --chip "$c" -o "$tmp/$c.co" \
 		>"$tmp/out" 2>&1
 	"$bin/t0-sim" "$tmp/$c.co" --json >"$tmp/out" 2>"$tmp/err"
@@ -70,7 +71,7 @@ has "$tmp/err" 'code of gfx1201, costs of gfx1100' 'and that is said'
 
 # ---- tuning ----
 
-for c in gfx1030 gfx1151 gfx1201; do
+for c in gfx1010 gfx1030 gfx1151 gfx1201; do
 	"$bin/t0-tune" --device "soft:$c" --shapes 64x64x64 --budget quick \
 		--db "$db" >"$tmp/$c" 2>"$tmp/err"
 	is "$?" 0 "$c: a product is tuned, and right on that device"
@@ -82,10 +83,10 @@ for c in gfx1030 gfx1151 gfx1201; do
 done
 is "$("$bin/t0-results" sql "SELECT DISTINCT target FROM v_tunes ORDER BY 1" \
 	--db "$db" --csv | sed 1d | tr -d '\r' | tr '\n' ' ')" \
-	'gfx1030 gfx1151 gfx1201 ' 'each row has its chip'
+	'gfx1010 gfx1030 gfx1151 gfx1201 ' 'each row has its chip'
 is "$("$bin/t0-results" sql "SELECT gfx || ' ' || round(max(clock_hz) / 1e6)
 	FROM v_results WHERE area = 'gemm' GROUP BY gfx ORDER BY 1" \
 	--db "$db" --csv | sed 1d | tr -d '\r' | tr '\n' ' ')" \
-	'gfx1030 2250.0 gfx1151 2900.0 gfx1201 2970.0 ' \
+	'gfx1010 1905.0 gfx1030 2250.0 gfx1151 2900.0 gfx1201 2970.0 ' \
 	'so has each time, by the clock of its chip'
 plan_done
