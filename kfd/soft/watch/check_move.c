@@ -96,7 +96,8 @@ static bool is_replacing(const struct site *s)
 {
 	return (strstr(s->info->name, "swap_b") &&
 		!strstr(s->info->name, "cmpswap")) ||
-	       strstr(s->info->name, "storexchg");
+	       strstr(s->info->name, "storexchg") ||
+	       strstr(s->info->name, "write_src2");
 }
 
 static void move_atomic(struct actor *a, const struct access *x,
@@ -105,6 +106,10 @@ static void move_atomic(struct actor *a, const struct access *x,
 	const int second = a->s->n_addr == 2 && x->part > 0;
 	bool valid = old || is_replacing(a->s);
 
+	if (!x->write) /* a second place, of ds_*_src2_* */
+		return;
+	if (strstr(a->s->info->name, "_src2_"))
+		valid &= memory_valid(a, x + 1, 0, x->size_bytes);
 	if (!valid && x->space == SOFT_SPACE_MEMORY) {
 		const struct origin o = { ORIGIN_LOAD, 0, x->space, a->s,
 					  x->at };
