@@ -94,6 +94,8 @@ static struct mir_block *add_hop(struct mir_func *m, struct mir_block *b,
 {
 	struct mir_block *hop = new_block(m, b, at->addr);
 	struct mir_block *rest = new_block(m, hop, at->addr);
+	const struct mir_opnd none[2] = { mir_hw(ISA_R_NULL, 1),
+					  mir_simm16(0) };
 
 	rest->first = at;
 	rest->last = b->last;
@@ -107,6 +109,10 @@ static struct mir_block *add_hop(struct mir_func *m, struct mir_block *b,
 		i->block = rest;
 	jump(m, b, rest, at->addr);
 	jump(m, hop, to, at->addr);
+	/* The new branch may lie between memory of both kinds. */
+	if (isa_gen_info(m->gen)->hazards & ISA_HZ_LDS_BRANCH)
+		mir_insert(m, at, ISA_s_waitcnt_vscnt, none, 2)->addr =
+			at->addr;
 	return hop;
 }
 

@@ -116,6 +116,7 @@ int main(void)
 {
 	test_chip("gfx1100", 0);
 	test_chip("gfx1100", 3);
+	test_chip("gfx1010", 3);
 	test_chip("gfx1030", 3);
 	test_chip("gfx1201", 2);
 	return plan_done();
