@@ -42,7 +42,8 @@ static void say_all(int said, int to)
 }
 
 /* A byte: the terminal was given back.  None: the process has ended. */
-static void keep(const struct keeper *k, int from, const struct termios *how)
+static void keep_terminal(const struct keeper *k, int from,
+			  const struct termios *how)
 {
 	static const int not_mine[] = { SIGINT,	 SIGTERM, SIGHUP, SIGQUIT,
 					SIGTSTP, SIGTTOU, SIGPIPE };
@@ -82,7 +83,7 @@ bool keeper_begin(struct keeper *k)
 	k->child = fork();
 	if (k->child == 0) {
 		close(ends[1]);
-		keep(k, ends[0], &how);
+		keep_terminal(k, ends[0], &how);
 	}
 	close(ends[0]);
 	if (k->child < 0 || k->said < 0 || k->terminal < 0)

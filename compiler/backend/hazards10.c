@@ -69,7 +69,7 @@ static bool writes_scalar(const struct mir_touch *t)
 	return false;
 }
 
-static void forget(uint8_t *marks)
+static void forget_marks(uint8_t *marks)
 {
 	memset(marks, FAR, N_SGPRS);
 }
@@ -83,8 +83,8 @@ static void forget_sides(struct state *s)
 /* --------------------------------------------------------------- mending ----
  */
 
-static void mend(struct mir_func *m, struct state *s, struct mir_inst *i,
-		 const struct mir_touch *t, bool insert)
+static void mend_inst(struct mir_func *m, struct state *s, struct mir_inst *i,
+		      const struct mir_touch *t, bool insert)
 {
 	const struct mir_opnd vsrc = mir_simm16(VM_VSRC_0);
 	const struct mir_opnd sdst = mir_simm16(SA_SDST_0);
@@ -95,12 +95,12 @@ static void mend(struct mir_func *m, struct state *s, struct mir_inst *i,
 	if ((mir_is_salu(i) || mir_is_smem(i)) && writes_marked(t, s->vmem)) {
 		if (insert)
 			mir_insert(m, i, ISA_s_waitcnt_depctr, &vsrc, 1);
-		forget(s->vmem);
+		forget_marks(s->vmem);
 	}
 	if (mir_is_valu(i) && writes_marked(t, s->smem)) {
 		if (insert)
 			mir_insert(m, i, ISA_s_mov_b32, move, 2);
-		forget(s->smem);
+		forget_marks(s->smem);
 	}
 	if (mir_is_valu(i) && mir_writes_exec(i) && !s->exec) {
 		if (insert)
@@ -129,16 +129,16 @@ static void follow_memory(struct state *s, const struct mir_inst *i,
 	s->side[side] = 0;
 }
 
-static void follow(struct state *s, const struct mir_inst *i,
-		   const struct mir_touch *t)
+static void follow_inst(struct state *s, const struct mir_inst *i,
+			const struct mir_touch *t)
 {
 	if (mir_is_valu(i)) {
-		forget(s->vmem);
+		forget_marks(s->vmem);
 		s->exec = writes_scalar(t) ? FAR : s->exec;
 		return;
 	}
 	if (mir_is_salu(i))
-		forget(s->smem);
+		forget_marks(s->smem);
 	if (mir_is_smem(i))
 		mark_reads(t, s->smem);
 	if (touches_scalar(t, ISA_R_EXEC_LO, false))
@@ -158,8 +158,8 @@ static void resolve_block(struct mir_func *m, struct mir_block *b, void *state,
 		struct mir_touch t;
 
 		mir_touches(m, i, &t);
-		mend(m, state, i, &t, insert);
-		follow(state, i, &t);
+		mend_inst(m, state, i, &t, insert);
+		follow_inst(state, i, &t);
 	}
 }
 

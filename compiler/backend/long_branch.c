@@ -78,8 +78,8 @@ static struct mir_block *new_block(struct mir_func *m, struct mir_block *after,
 	return b;
 }
 
-static void jump(struct mir_func *m, struct mir_block *b, struct mir_block *to,
-		 uint32_t addr)
+static void add_jump(struct mir_func *m, struct mir_block *b,
+		     struct mir_block *to, uint32_t addr)
 {
 	const struct mir_opnd o = mir_label(to);
 	struct mir_inst *i = mir_inst(m, ISA_s_branch, &o, 1);
@@ -107,8 +107,8 @@ static struct mir_block *add_hop(struct mir_func *m, struct mir_block *b,
 	at->prev = NULL;
 	for (struct mir_inst *i = at; i; i = i->next)
 		i->block = rest;
-	jump(m, b, rest, at->addr);
-	jump(m, hop, to, at->addr);
+	add_jump(m, b, rest, at->addr);
+	add_jump(m, hop, to, at->addr);
 	/* The new branch may lie between memory of both kinds. */
 	if (isa_gen_info(m->gen)->hazards & ISA_HZ_LDS_BRANCH)
 		mir_insert(m, at, ISA_s_waitcnt_vscnt, none, 2)->addr =

@@ -161,11 +161,8 @@ struct qwen_tokenizer *qwen_gguf_tokenizer_load(const char *path,
 
 	if (!qwen_gguf_open(&g, path, e))
 		return NULL;
-	if (qwen_gguf_tokenizer(&g, &json, e)) {
-		buf_addc(&json, '\0');
-		t = qwen_tokenizer_get(
-			&(struct qwen_source){ .json = json.data }, e);
-	}
+	if (qwen_gguf_tokenizer(&g, &json, e))
+		t = qwen_tokenizer_of_text(&json, e);
 	if (!t)
 		err_wrap(e, "%s", path);
 	buf_fini(&json);

@@ -26,11 +26,8 @@ struct qwen_tokenizer *qwen_hfq_tokenizer_load(const char *path, struct err *e)
 
 	if (!qwen_hfq_open(&h, path, e))
 		return NULL;
-	if (qwen_hfq_tokenizer(&h, &json, e)) {
-		buf_addc(&json, '\0');
-		t = qwen_tokenizer_get(
-			&(struct qwen_source){ .json = json.data }, e);
-	}
+	if (qwen_hfq_tokenizer(&h, &json, e))
+		t = qwen_tokenizer_of_text(&json, e);
 	if (!t)
 		err_wrap(e, "%s", path);
 	buf_fini(&json);

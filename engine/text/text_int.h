@@ -45,6 +45,8 @@ bool qwen_split_compile(struct qwen_tokenizer *t, struct err *e);
  */
 struct qwen_tokenizer *qwen_tokenizer_get(const struct qwen_source *s,
 					  struct err *e);
+/* The same of tokenizer.json's text, which gets a zero byte. */
+struct qwen_tokenizer *qwen_tokenizer_of_text(struct buf *json, struct err *e);
 
 /* tokenizer.c: the letter (UTF-8) that stands for a byte in the files. */
 void qwen_letters(char of[256][3]);

@@ -222,3 +222,10 @@ struct qwen_tokenizer *qwen_tokenizer_get(const struct qwen_source *s,
 	free(path);
 	return t;
 }
+
+struct qwen_tokenizer *qwen_tokenizer_of_text(struct buf *json, struct err *e)
+{
+	buf_addc(json, '\0');
+	return qwen_tokenizer_get(&(struct qwen_source){ .json = json->data },
+				  e);
+}

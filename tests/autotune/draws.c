@@ -19,7 +19,7 @@ static double times[PLANTED][COST_DRAWS];
  * one it is half as slow again; the second is never more than 4 % behind; the
  * third is slower than that everywhere.
  */
-static struct candidates plant(void)
+static struct candidates plant_candidates(void)
 {
 	for (int i = 0; i < PLANTED; i++) {
 		planted[i] = (struct candidate){ .draw = times[i] };
@@ -36,7 +36,7 @@ static struct candidates plant(void)
 
 static void test_planted(void)
 {
-	struct candidates h = plant();
+	struct candidates h = plant_candidates();
 	struct tune_standing s, back;
 	char text[TUNE_REASON];
 
@@ -69,7 +69,7 @@ static void test_planted(void)
 static char dir[64], path[96];
 static struct cost_model costs;
 
-static bool search(const struct tune_problem *p, struct tune_outcome *out)
+static bool search_one(const struct tune_problem *p, struct tune_outcome *out)
 {
 	const struct tune_problems l = { .v = (struct tune_problem *)p,
 					 .n = 1 };
@@ -90,8 +90,8 @@ static bool search(const struct tune_problem *p, struct tune_outcome *out)
 }
 
 /* Simulated here, one after the other. */
-static void simulate(const struct tune_problem *p, const char *config,
-		     double s[COST_DRAWS])
+static void simulate_one(const struct tune_problem *p, const char *config,
+			 double s[COST_DRAWS])
 {
 	struct gemm_code code = { 0 };
 	struct gemm_config c;
@@ -136,7 +136,7 @@ static void find_finalists(const struct tune_problem *p, struct finalists *f)
 		BUG("%s", e.msg);
 	for (f->n = 0; f->n < t.n_rows && f->n < TUNE_DRAWN_MOST; f->n++) {
 		snprintf(f->config[f->n], TUNE_TEXT, "%s", t.row[f->n][0]);
-		simulate(p, f->config[f->n], f->s[f->n]);
+		simulate_one(p, f->config[f->n], f->s[f->n]);
 	}
 	table_fini(&t);
 	res_close(db);
@@ -169,7 +169,7 @@ static void test_search(void)
 	double worst = NAN;
 
 	ok(tune_op_parse("bf16", NULL, NULL, &p.op, &e), "512 cubed");
-	if (!search(&p, &out))
+	if (!search_one(&p, &out))
 		return;
 	find_finalists(&p, &f);
 	is_i64(f.n, 4, "as many finalists as the budget has");
@@ -192,7 +192,7 @@ static void test_search(void)
 			ok(*out.fastest && out.fastest_s <= f.s[i][0] + 1e-12,
 			   "who is faster with the costs as they are is "
 			   "named");
-	ok(search(&p, &again) && again.stored, "the same again is known");
+	ok(search_one(&p, &again) && again.stored, "the same again is known");
 	ok(again.standing.won == out.standing.won &&
 		   again.standing.draws == out.standing.draws &&
 		   fabs(again.standing.worst - worst) < 1e-4 &&

@@ -61,7 +61,7 @@ static void take_text(struct run *r, const char *s, size_t n)
 	buf_add(&r->raw, s, n);
 }
 
-static void begin(struct run *r, const char *command, const char *term)
+static void begin_run(struct run *r, const char *command, const char *term)
 {
 	const struct winsize size = { .ws_row = 30, .ws_col = 100 };
 	int slave;
@@ -147,7 +147,7 @@ static void test_watch(void)
 {
 	struct run r;
 
-	begin(&r, watch_command("-n 3 -i 300"), "xterm");
+	begin_run(&r, watch_command("-n 3 -i 300"), "xterm");
 	ok(read_until(&r, "t0-device: Radeon RX 7900 XTX"), "its title");
 	ok(read_until(&r, "] 1/3"), "how far it is");
 	ok(read_until(&r, "sclk") && read_until(&r, "500 MHz"), "sensors");
@@ -177,7 +177,7 @@ static void test_ends(void)
 	for (size_t i = 0; i < ARRAY_SIZE(ends); i++) {
 		struct run r;
 
-		begin(&r, watch_command(""), "xterm");
+		begin_run(&r, watch_command(""), "xterm");
 		ok(read_until(&r, "500 MHz"), "%s: it runs", ends[i].name);
 		if (ends[i].signal)
 			kill(r.pid, ends[i].signal);
@@ -194,7 +194,7 @@ static void test_without(void)
 	struct run r;
 	char line[1024];
 
-	begin(&r, watch_command("-n 1"), "dumb");
+	begin_run(&r, watch_command("-n 1"), "dumb");
 	ok(read_until(&r, "TERM names no terminal that can be drawn on; going "
 			  "on without"),
 	   "a terminal that cannot do it is told of");
@@ -220,7 +220,7 @@ static void test_tune(void)
 		 "exec %s --shapes 64x64x64 --budget quick --device soft "
 		 "--tui --db %s/tune.db",
 		 built("t0-tune"), folder);
-	begin(&r, line, "xterm");
+	begin_run(&r, line, "xterm");
 	ok(read_until(&r, "t0-tune: best so far"), "tune: its title");
 	ok(read_until(&r, "64x64x64") && read_until(&r, " TFLOPS ("),
 	   "the best so far, with its configuration");
@@ -240,7 +240,7 @@ static void test_train(void)
 		 "--layers 1 --hidden 16 --heads 1 --kv-heads 1 --vocab 300 "
 		 "--tui %s/learnt",
 		 built("t0-qwen3"), folder);
-	begin(&r, line, "xterm");
+	begin_run(&r, line, "xterm");
 	ok(read_until(&r, "t0-qwen3 train: "), "train: its title");
 	ok(read_until(&r, "tokens/s") && read_until(&r, "gradients"),
 	   "loss, speed and gradients");
@@ -252,7 +252,7 @@ static void test_train(void)
 		 "exec %s train --data ARCHITECTURE.md --steps 300 --length 16 "
 		 "--medusa 2 --model %s/learnt --tui %s/heads",
 		 built("t0-qwen3"), folder, folder);
-	begin(&r, line, "xterm");
+	begin_run(&r, line, "xterm");
 	ok(read_until(&r, "t0-qwen3 train: ") && read_until(&r, "/300"),
 	   "train --medusa: its title, and how far it is");
 	ok(read_until(&r, "tokens/s") && read_until(&r, "gradients"),
@@ -273,7 +273,7 @@ static void test_serve(void)
 	snprintf(line, sizeof(line),
 		 "exec %s serve --port 0 --tui --threads 1 --model %s/model",
 		 built("t0-qwen3"), folder);
-	begin(&r, line, "xterm");
+	begin_run(&r, line, "xterm");
 	ok(read_until(&r, "t0-qwen3 serve: "), "serve: its title");
 	ok(read_until(&r, "http://127.0.0.1:"), "where it listens");
 	ok(read_until(&r, "0 run, 0 wait"), "who is served");

@@ -424,8 +424,9 @@ static void find_best(struct bench_machine m[MACHINES], const struct group *g,
 					max(best[k], trial(&m[k], g, loops[k]));
 }
 
-static void measure(struct bench_rows *r, struct bench_machine m[MACHINES],
-		    const struct group *g, struct table *t)
+static void measure_groups(struct bench_rows *r,
+			   struct bench_machine m[MACHINES],
+			   const struct group *g, struct table *t)
 {
 	double best[MACHINES];
 
@@ -463,7 +464,7 @@ int main(int argc, char **argv)
 		       "#in stretches,#ratio,#gfx1030,#gfx1151,#gfx1201");
 	for (size_t i = 0; i < ARRAY_SIZE(groups); i++)
 		if (argc < 2 || strstr(groups[i].name, argv[1]))
-			measure(&r, m, &groups[i], &t);
+			measure_groups(&r, m, &groups[i], &t);
 	done = table_print(&t, TABLE_TEXT, stdout, &e);
 	table_fini(&t);
 	for (int k = 0; k < MACHINES; k++)

@@ -72,21 +72,21 @@ static uint32_t draw_float(void)
 }
 
 /* A denormal is a zero of its sign. */
-static float flushed(float f)
+static float flush_f32(float f)
 {
 	return fpclassify(f) == FP_SUBNORMAL ? copysignf(0, f) : f;
 }
 
 /* With volatile there is no single rounding. */
-static uint32_t mad(uint32_t a, uint32_t b, uint32_t c, bool legacy)
+static uint32_t mad_f32(uint32_t a, uint32_t b, uint32_t c, bool legacy)
 {
-	const float x = flushed(float_of(a)), y = flushed(float_of(b));
-	volatile float product = flushed(x * y), sum;
+	const float x = flush_f32(float_of(a)), y = flush_f32(float_of(b));
+	volatile float product = flush_f32(x * y), sum;
 
 	if (legacy && (x == 0 || y == 0))
 		product = 0;
-	sum = product + flushed(float_of(c));
-	return bits_of(flushed(sum));
+	sum = product + flush_f32(float_of(c));
+	return bits_of(flush_f32(sum));
 }
 
 static const struct {
@@ -124,7 +124,8 @@ static void test_mad(struct lanes *t, size_t row)
 				rows[row].b < 0 ? three : in[rows[row].b][h][l];
 			const uint32_t c =
 				rows[row].c < 0 ? three : in[rows[row].c][h][l];
-			const uint32_t want = mad(a, b, c, rows[row].legacy);
+			const uint32_t want =
+				mad_f32(a, b, c, rows[row].legacy);
 
 			bad += t->v[h][3][l] != want;
 			unlike_fma += bits_of(fmaf(float_of(a), float_of(b),

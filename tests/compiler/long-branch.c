@@ -42,7 +42,7 @@ static struct ssa_func *build(struct err *e)
 	return dsl_finish(k, e);
 }
 
-static uint32_t want(const uint32_t *in, uint32_t id, uint32_t n)
+static uint32_t want_value(const uint32_t *in, uint32_t id, uint32_t n)
 {
 	uint32_t x = in[id];
 
@@ -104,7 +104,7 @@ static void test_chip(const char *chip, int level)
 		"%s, -O%d: long code runs", chip, level))
 		diag("%s", e.msg);
 	for (uint32_t i = 0; i < N; i++)
-		wrong += out[i] != want(in, i, n);
+		wrong += out[i] != want_value(in, i, n);
 	is_i64(wrong, 0, "and give what C gives");
 	ok(count_hops(&obj, cc_chip()->gen) > 0, "by branches over branches");
 	cc_dev_close(&dev);

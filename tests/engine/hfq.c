@@ -37,7 +37,7 @@ static const struct kind {
 	{ 15, QWEN_MQ6G256, 256, 200, 6, true },
 };
 
-static uint32_t draw(void)
+static uint32_t draw_word(void)
 {
 	seed = seed * 6364136223846793005ull + 1442695040888963407ull;
 	return (uint32_t)(seed >> 33);
@@ -58,8 +58,8 @@ static void sign_lists(double s[2][GROUP])
 }
 
 /* Times signs `before`, the Hadamard matrix / 16, and signs `after`. */
-static void turn(const double *x, const double *before, const double *after,
-		 double *y)
+static void turn_block(const double *x, const double *before,
+		       const double *after, double *y)
 {
 	for (int j = 0; j < GROUP; j++) {
 		double sum = 0;
@@ -96,7 +96,8 @@ static void code_put(const struct kind *k, uint8_t *b, int i, unsigned q)
 }
 
 /* A block of x[n], and the values that it stands for. */
-static void pack(const struct kind *k, const float *x, uint8_t *b, float *value)
+static void pack_block(const struct kind *k, const float *x, uint8_t *b,
+		       float *value)
 {
 	static double sign[2][GROUP];
 	double y[GROUP] = { 0 }, z[GROUP], lo = INFINITY, hi = -INFINITY,
@@ -109,7 +110,7 @@ static void pack(const struct kind *k, const float *x, uint8_t *b, float *value)
 	for (int i = 0; i < k->n; i++)
 		y[i] = x[i];
 	if (k->turned)
-		turn(y, sign[0], sign[1], z);
+		turn_block(y, sign[0], sign[1], z);
 	for (int i = 0; i < k->n; i++) {
 		y[i] = k->turned ? z[i] : y[i];
 		lo = fmin(lo, y[i]);
@@ -143,7 +144,7 @@ static void pack(const struct kind *k, const float *x, uint8_t *b, float *value)
 		y[i] = product + m;
 	}
 	if (k->turned)
-		turn(y, sign[1], sign[0], z);
+		turn_block(y, sign[1], sign[0], z);
 	for (int i = 0; i < k->n; i++)
 		value[i] = (float)(k->turned ? z[i] : y[i]);
 }
@@ -163,10 +164,11 @@ static void test_blocks(const struct kind *k)
 	is_i64(qwen_dtype_bytes(k->type), k->bytes, "type %d: bytes",
 	       k->number);
 	for (int i = 0; i < BLOCKS; i++) {
-		float by = ldexpf(1, (int)(draw() % 20) - 14);
+		float by = ldexpf(1, (int)(draw_word() % 20) - 14);
 		for (int c = 0; c < k->n; c++)
-			x[c] = by * (float)((double)draw() / 0x1p30 - 1);
-		pack(k, x, b + (size_t)i * k->bytes, want + (size_t)i * k->n);
+			x[c] = by * (float)((double)draw_word() / 0x1p30 - 1);
+		pack_block(k, x, b + (size_t)i * k->bytes,
+			   want + (size_t)i * k->n);
 	}
 	struct qwen_tensor all = t;
 	all.data = b;
@@ -228,8 +230,8 @@ static void matrix_put(struct parts *p, const struct qwen_tensor *t,
 	uint8_t *b = xcalloc(blocks, (size_t)k->bytes);
 
 	for (size_t i = 0; i < blocks; i++)
-		pack(k, (const float *)t->data + i * (size_t)k->n,
-		     b + i * (size_t)k->bytes, value + i * (size_t)k->n);
+		pack_block(k, (const float *)t->data + i * (size_t)k->n,
+			   b + i * (size_t)k->bytes, value + i * (size_t)k->n);
 	tensor_put(p, t, k->number, (uint32_t)k->n, b,
 		   blocks * (size_t)k->bytes);
 	free(b);

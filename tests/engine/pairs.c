@@ -22,7 +22,7 @@ static float value_of(uint16_t h)
 	return f;
 }
 
-static uint16_t number(uint64_t *seed)
+static uint16_t draw_bf16(uint64_t *seed)
 {
 	float f = (float)(int32_t)random_next(seed) * 0x1p-31f;
 	uint32_t u;
@@ -140,9 +140,9 @@ int main(void)
 	uint64_t seed = 20;
 
 	for (size_t i = 0; i < ARRAY_SIZE(all.w); i++)
-		all.w[i] = number(&seed);
+		all.w[i] = draw_bf16(&seed);
 	for (size_t i = 0; i < ARRAY_SIZE(all.x); i++)
-		all.x[i] = number(&seed);
+		all.x[i] = draw_bf16(&seed);
 	for (const struct qwen_kernels *const *k = qwen_kernels_all(); *k;
 	     k++) {
 		test_narrow(*k, &seed);

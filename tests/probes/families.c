@@ -41,7 +41,7 @@ static const struct probe_slot *find_slot(const char *encoding,
 	return NULL;
 }
 
-static bool run(const char *encoding, const char *names)
+static bool run_family(const char *encoding, const char *names)
 {
 	const struct probe_slot *slot = find_slot(encoding, names);
 	struct err e = { 0 };
@@ -98,40 +98,41 @@ static uint32_t dot4(uint32_t a, uint32_t b)
 
 static void scalar(void)
 {
-	if (ok(run("SOP1", "s_brev_b32"), "s_brev_b32 executes")) {
+	if (ok(run_family("SOP1", "s_brev_b32"), "s_brev_b32 executes")) {
 		want.s[0] = reverse(was.s[16]);
 		is_wanted("SOP1 s_brev_b32");
 	}
-	if (ok(run("SOP2", "s_add_u32|s_add_co_u32"), "s_add_u32 executes")) {
+	if (ok(run_family("SOP2", "s_add_u32|s_add_co_u32"),
+	       "s_add_u32 executes")) {
 		want.s[0] = was.s[16] + was.s[20];
 		want.scc = want.s[0] < was.s[16];
 		is_wanted("SOP2 s_add_u32");
 	}
-	if (ok(run("SOP2", "s_mul_hi_u32"), "s_mul_hi_u32 executes")) {
+	if (ok(run_family("SOP2", "s_mul_hi_u32"), "s_mul_hi_u32 executes")) {
 		want.s[0] = (uint32_t)((uint64_t)was.s[16] * was.s[20] >> 32);
 		is_wanted("SOP2 s_mul_hi_u32");
 	}
-	if (ok(run("SOPC", "s_cmp_gt_u32"), "s_cmp_gt_u32 executes")) {
+	if (ok(run_family("SOPC", "s_cmp_gt_u32"), "s_cmp_gt_u32 executes")) {
 		want.scc = was.s[16] > was.s[20];
 		is_wanted("SOPC s_cmp_gt_u32");
 	}
-	if (ok(run("SOPC", "s_cmp_le_u32"), "s_cmp_le_u32 executes")) {
+	if (ok(run_family("SOPC", "s_cmp_le_u32"), "s_cmp_le_u32 executes")) {
 		want.scc = was.s[16] <= was.s[20];
 		is_wanted("SOPC s_cmp_le_u32");
 	}
-	if (ok(run("SOPK", "s_movk_i32"), "s_movk_i32 executes")) {
+	if (ok(run_family("SOPK", "s_movk_i32"), "s_movk_i32 executes")) {
 		want.s[0] = 0x7123;
 		is_wanted("SOPK s_movk_i32");
 	}
-	if (ok(run("SOPK", "s_mulk_i32"), "s_mulk_i32 executes")) {
+	if (ok(run_family("SOPK", "s_mulk_i32"), "s_mulk_i32 executes")) {
 		want.s[0] = was.s[0] * 0x7123;
 		is_wanted("SOPK s_mulk_i32");
 	}
-	if (ok(run("SOPP", "s_branch"), "s_branch executes")) {
+	if (ok(run_family("SOPP", "s_branch"), "s_branch executes")) {
 		want.s[PROBE_S_MARK] = 0; /* jumped over */
 		is_wanted("SOPP s_branch");
 	}
-	if (ok(run("SMEM", "s_load_b128|s_load_dwordx4"),
+	if (ok(run_family("SMEM", "s_load_b128|s_load_dwordx4"),
 	       "s_load_b128 executes")) {
 		memcpy(want.s, was.mem + SLOT_MEMORY, 16);
 		is_wanted("SMEM s_load_b128");
@@ -140,25 +141,25 @@ static void scalar(void)
 
 static void vector(void)
 {
-	if (ok(run("VOP1", "v_cvt_f32_i32"), "v_cvt_f32_i32 executes")) {
+	if (ok(run_family("VOP1", "v_cvt_f32_i32"), "v_cvt_f32_i32 executes")) {
 		for (int l = 0; l < LANES; l++)
 			want.v[0][l] = f32_bits((float)(int32_t)was.v[8][l]);
 		is_wanted("VOP1 v_cvt_f32_i32");
 	}
-	if (ok(run("VOP2", "v_add_f32"), "v_add_f32 executes")) {
+	if (ok(run_family("VOP2", "v_add_f32"), "v_add_f32 executes")) {
 		for (int l = 0; l < LANES; l++)
 			want.v[0][l] = f32_bits(f32_value(was.v[8][l]) +
 						f32_value(was.v[16][l]));
 		is_wanted("VOP2 v_add_f32");
 	}
-	if (ok(run("VOP2", "v_fmac_f32"), "v_fmac_f32 executes")) {
+	if (ok(run_family("VOP2", "v_fmac_f32"), "v_fmac_f32 executes")) {
 		for (int l = 0; l < LANES; l++)
 			want.v[0][l] = f32_bits(fmaf(f32_value(was.v[8][l]),
 						     f32_value(was.v[16][l]),
 						     f32_value(was.v[0][l])));
 		is_wanted("VOP2 v_fmac_f32");
 	}
-	if (ok(run("VOPC", "v_cmp_lt_f32"), "v_cmp_lt_f32 executes")) {
+	if (ok(run_family("VOPC", "v_cmp_lt_f32"), "v_cmp_lt_f32 executes")) {
 		want.vcc[0] = 0;
 		for (int l = 0; l < LANES; l++)
 			want.vcc[0] |= (uint32_t)(f32_value(was.v[8][l]) <
@@ -166,13 +167,13 @@ static void vector(void)
 				       << l;
 		is_wanted("VOPC v_cmp_lt_f32");
 	}
-	if (ok(run("VOP3", "v_add3_u32"), "v_add3_u32 executes")) {
+	if (ok(run_family("VOP3", "v_add3_u32"), "v_add3_u32 executes")) {
 		for (int l = 0; l < LANES; l++)
 			want.v[0][l] =
 				was.v[8][l] + was.v[16][l] + was.v[24][l];
 		is_wanted("VOP3 v_add3_u32");
 	}
-	if (ok(run("VOP3", "v_max_i32"), "v_max_i32_e64 executes")) {
+	if (ok(run_family("VOP3", "v_max_i32"), "v_max_i32_e64 executes")) {
 		for (int l = 0; l < LANES; l++) {
 			const int32_t a = (int32_t)was.v[8][l];
 			const int32_t b = (int32_t)was.v[16][l];
@@ -185,7 +186,7 @@ static void vector(void)
 
 static void wide(void)
 {
-	if (ok(run("VOP3", "v_mad_u64_u32|v_mad_co_u64_u32"),
+	if (ok(run_family("VOP3", "v_mad_u64_u32|v_mad_co_u64_u32"),
 	       "v_mad_u64_u32 executes")) {
 		want.s[0] = 0;
 		for (int l = 0; l < LANES; l++) {
@@ -200,7 +201,7 @@ static void wide(void)
 		}
 		is_wanted("VOP3SD v_mad_u64_u32");
 	}
-	if (ok(run("VOP3P", "v_pk_add_u16"), "v_pk_add_u16 executes")) {
+	if (ok(run_family("VOP3P", "v_pk_add_u16"), "v_pk_add_u16 executes")) {
 		for (int l = 0; l < LANES; l++) {
 			const uint32_t a = was.v[8][l], b = was.v[16][l];
 
@@ -209,7 +210,8 @@ static void wide(void)
 		}
 		is_wanted("VOP3P v_pk_add_u16");
 	}
-	if (ok(run("VOP3P", "v_dot4_u32_u8"), "v_dot4_u32_u8 executes")) {
+	if (ok(run_family("VOP3P", "v_dot4_u32_u8"),
+	       "v_dot4_u32_u8 executes")) {
 		for (int l = 0; l < LANES; l++)
 			want.v[0][l] =
 				dot4(was.v[8][l], was.v[16][l]) + was.v[24][l];
@@ -219,7 +221,8 @@ static void wide(void)
 
 static void dual(void)
 {
-	if (ok(run("VOPDX", "v_dual_add_f32"), "v_dual_add_f32 executes")) {
+	if (ok(run_family("VOPDX", "v_dual_add_f32"),
+	       "v_dual_add_f32 executes")) {
 		for (int l = 0; l < LANES; l++) {
 			want.v[0][l] = f32_bits(f32_value(was.v[8][l]) +
 						f32_value(was.v[16][l]));
@@ -227,7 +230,8 @@ static void dual(void)
 		}
 		is_wanted("VOPD v_dual_add_f32 :: v_dual_mov_b32");
 	}
-	if (ok(run("VOPDY", "v_dual_and_b32"), "v_dual_and_b32 executes")) {
+	if (ok(run_family("VOPDY", "v_dual_and_b32"),
+	       "v_dual_and_b32 executes")) {
 		for (int l = 0; l < LANES; l++) {
 			want.v[0][l] = was.v[8][l];
 			want.v[1][l] = was.v[9][l] & was.v[17][l];
@@ -239,7 +243,7 @@ static void dual(void)
 /* D[2j + (lane >> 4)][lane & 15] += sum A[row][k] * B[k][column]. */
 static void wmma(void)
 {
-	if (!ok(run("VOP3P", "v_wmma_i32_16x16x16_iu8"),
+	if (!ok(run_family("VOP3P", "v_wmma_i32_16x16x16_iu8"),
 		"v_wmma_i32_16x16x16_iu8 executes"))
 		return;
 	for (int l = 0; l < LANES; l++)
@@ -257,7 +261,7 @@ static void wmma(void)
 
 static void memories(void)
 {
-	if (ok(run("DS", "ds_add_rtn_u32"), "ds_add_rtn_u32 executes")) {
+	if (ok(run_family("DS", "ds_add_rtn_u32"), "ds_add_rtn_u32 executes")) {
 		for (int l = 0; l < LANES; l++) {
 			const int at = (16 * l + 256) / 4;
 
@@ -266,7 +270,7 @@ static void memories(void)
 		}
 		is_wanted("DS ds_add_rtn_u32");
 	}
-	if (ok(run("FLAT", "flat_load_b64|flat_load_dwordx2"),
+	if (ok(run_family("FLAT", "flat_load_b64|flat_load_dwordx2"),
 	       "flat_load_b64 executes")) {
 		for (int l = 0; l < LANES; l++) {
 			want.v[0][l] = was.mem[SLOT_MEMORY + 16 * l];
@@ -274,7 +278,7 @@ static void memories(void)
 		}
 		is_wanted("FLAT flat_load_b64");
 	}
-	if (ok(run("GLOBAL", "global_atomic_add_u32|global_atomic_add"),
+	if (ok(run_family("GLOBAL", "global_atomic_add_u32|global_atomic_add"),
 	       "global_atomic_add_u32 executes")) {
 		for (int l = 0; l < LANES; l++) {
 			want.v[0][l] = was.mem[SLOT_MEMORY + 16 * l];
@@ -282,13 +286,13 @@ static void memories(void)
 		}
 		is_wanted("GLOBAL global_atomic_add_u32 glc");
 	}
-	if (ok(run("SCRATCH", "scratch_store_b64|scratch_store_dwordx2"),
+	if (ok(run_family("SCRATCH", "scratch_store_b64|scratch_store_dwordx2"),
 	       "scratch_store_b64 executes")) {
 		memcpy(want.scratch[0], was.v[8], sizeof(was.v[8]));
 		memcpy(want.scratch[1], was.v[9], sizeof(was.v[9]));
 		is_wanted("SCRATCH scratch_store_b64");
 	}
-	if (ok(run("MUBUF", "buffer_store_b128|buffer_store_dwordx4"),
+	if (ok(run_family("MUBUF", "buffer_store_b128|buffer_store_dwordx4"),
 	       "buffer_store_b128 executes")) {
 		for (int l = 0; l < LANES; l++)
 			for (int i = 0; i < 4; i++)
@@ -296,7 +300,7 @@ static void memories(void)
 					was.v[i][l];
 		is_wanted("MUBUF buffer_store_b128");
 	}
-	if (ok(run("MTBUF", "tbuffer_load_format_xyzw"),
+	if (ok(run_family("MTBUF", "tbuffer_load_format_xyzw"),
 	       "tbuffer_load_format_xyzw executes")) {
 		for (int l = 0; l < LANES; l++)
 			for (int i = 0; i < 4; i++)

@@ -39,7 +39,7 @@ static bool hear_token(void *ctx, void *who, const struct qwen_news *news)
 	return true;
 }
 
-static bool ask(struct run *r, uint32_t user, uint32_t texts)
+static bool ask_texts(struct run *r, uint32_t user, uint32_t texts)
 {
 	struct err e = { 0 };
 	bool good = true;
@@ -62,7 +62,7 @@ static bool ask(struct run *r, uint32_t user, uint32_t texts)
 	return good;
 }
 
-static bool step(struct run *r)
+static bool step_batch(struct run *r)
 {
 	struct err e = { 0 };
 
@@ -70,7 +70,7 @@ static bool step(struct run *r)
 	return qwen_batch_step(r->b, hear_token, r, &e);
 }
 
-static struct run begin(struct qwen_model *m)
+static struct run begin_run(struct qwen_model *m)
 {
 	const struct qwen_batch_shape shape = { .sequences = SEQUENCES,
 						.positions = 64,
@@ -105,18 +105,18 @@ static uint32_t worst_of(const struct run *r, const uint32_t *from)
 /* One has asked for much and had some of it before the others come. */
 static void test_shares(struct qwen_model *m)
 {
-	struct run r = begin(m);
+	struct run r = begin_run(m);
 	uint32_t worst = 0, at_once = 0, from[USERS];
-	bool good = ask(&r, 0, 16);
+	bool good = ask_texts(&r, 0, 16);
 
 	while (r.had[0] < 3 * TOKENS && good)
-		good = step(&r);
-	good = good && ask(&r, 1, 8) && ask(&r, 2, 8);
+		good = step_batch(&r);
+	good = good && ask_texts(&r, 1, 8) && ask_texts(&r, 2, 8);
 	for (int i = 0; i < USERS; i++)
 		from[i] = r.had[i];
 	while (r.open[0] + r.open[1] + r.open[2] && good) {
 		const uint32_t now = worst_of(&r, from);
-		good = step(&r);
+		good = step_batch(&r);
 		worst = now > worst ? now : worst;
 		at_once += r.had[1] && r.had[2] && r.open[0] > SEQUENCES;
 	}
@@ -132,11 +132,11 @@ static void test_shares(struct qwen_model *m)
 /* Of one user the earliest request comes first. */
 static void test_order(struct qwen_model *m)
 {
-	struct run r = begin(m);
-	bool good = ask(&r, 0, 9), in_order = true;
+	struct run r = begin_run(m);
+	bool good = ask_texts(&r, 0, 9), in_order = true;
 
 	while (r.open[0] && good)
-		good = step(&r);
+		good = step_batch(&r);
 	for (uint32_t i = 1; i < r.n; i++)
 		in_order = in_order && r.a[i - 1].begun <= r.a[i].begun;
 	ok(good && in_order, "requests of one user begin as they came");
@@ -146,12 +146,13 @@ static void test_order(struct qwen_model *m)
 /* A single request behind many of another. */
 static void test_single(struct qwen_model *m)
 {
-	struct run r = begin(m);
+	struct run r = begin_run(m);
 	uint32_t before = 0;
-	bool good = ask(&r, 0, 20) && step(&r) && ask(&r, 1, 1);
+	bool good = ask_texts(&r, 0, 20) && step_batch(&r) &&
+		    ask_texts(&r, 1, 1);
 
 	while (r.open[0] + r.open[1] && good)
-		good = step(&r);
+		good = step_batch(&r);
 	for (uint32_t i = 0; i < 20; i++)
 		before += r.a[i].ended < r.a[20].begun;
 	ok(good && before <= SEQUENCES,

@@ -23,14 +23,14 @@ struct machine {
 
 enum { PROMPT = 200, MOST_TEXTS = 8 };
 
-static double draw(uint64_t *seed)
+static double draw_uniform(uint64_t *seed)
 {
 	return (double)(random_next(seed) % 100000) / 1e5;
 }
 
 /* Of what the proposer is asked, its own time. */
-static double ask(const struct machine *m, struct qwen_guess_costs *c,
-		  struct qwen_guessing *g, uint32_t n)
+static double ask_guess(const struct machine *m, struct qwen_guess_costs *c,
+			struct qwen_guessing *g, uint32_t n)
 {
 	const double s = m->read * g->behind + m->propose * n;
 
@@ -55,12 +55,12 @@ static double run_clock(const struct machine *m, struct qwen_guess_costs *c,
 		qwen_guess_begin(&g[i], PROMPT);
 	/* All end together, or nearly: what each says is counted. */
 	while (said[0] < tokens) {
-		const double noise = 0.9 + 0.2 * draw(&seed);
+		const double noise = 0.9 + 0.2 * draw_uniform(&seed);
 		all = texts;
 		for (uint32_t i = 0; i < texts; i++) {
 			n[i] = qwen_guess_length(c, &g[i], texts, room);
 			if (n[i])
-				time += ask(m, c, &g[i], n[i]);
+				time += ask_guess(m, c, &g[i], n[i]);
 			all += n[i];
 		}
 		const double pass = 1 + m->more * (all - 1);
@@ -68,7 +68,7 @@ static double run_clock(const struct machine *m, struct qwen_guess_costs *c,
 		time += pass;
 		for (uint32_t i = 0; i < texts; i++) {
 			uint32_t right = 0;
-			while (right < n[i] && draw(&seed) < m->chance)
+			while (right < n[i] && draw_uniform(&seed) < m->chance)
 				right++;
 			qwen_guess_see(&g[i], n[i], right);
 			said[i] += right + 1;
@@ -98,7 +98,7 @@ static double worst_of(double chance, double propose, double read, int first)
 	return worst;
 }
 
-static double once(const struct machine *m, uint32_t texts)
+static double run_once(const struct machine *m, uint32_t texts)
 {
 	struct qwen_guess_costs c = { 0 };
 
@@ -118,10 +118,12 @@ static void test_clock(void)
 	ok(late <= 1.05, "also where they take a fifth of a pass each");
 	ok(dear <= 1.05, "and right ones that take two passes each, once that "
 			 "is known");
-	ok(once(&cheap, 1) < 0.4, "right ones for nothing: %.2f",
-	   once(&cheap, 1));
-	ok(once(&cheap, 4) < 0.6, "of four texts: %.2f", once(&cheap, 4));
-	ok(once(&draft, 1) < 0.7, "a cheap draft: %.2f", once(&draft, 1));
+	ok(run_once(&cheap, 1) < 0.4, "right ones for nothing: %.2f",
+	   run_once(&cheap, 1));
+	ok(run_once(&cheap, 4) < 0.6, "of four texts: %.2f",
+	   run_once(&cheap, 4));
+	ok(run_once(&draft, 1) < 0.7, "a cheap draft: %.2f",
+	   run_once(&draft, 1));
 }
 
 /* A text that is wrong for long, then right, is proposed for again. */

@@ -288,8 +288,8 @@ struct operand {
 	elements e; /* if !has_whole_words(&s) */
 };
 
-static void gather(struct soft_wave *w, struct operand *o, unsigned k,
-		   uint32_t (*v)[SOFT_LANES])
+static void gather_operand(struct soft_wave *w, struct operand *o, unsigned k,
+			   uint32_t (*v)[SOFT_LANES])
 {
 	if (has_whole_words(&o->s))
 		copy_words(w, &o->s, o->reg, k, v);
@@ -297,9 +297,9 @@ static void gather(struct soft_wave *w, struct operand *o, unsigned k,
 		pack_elements(o->s.m, o->e, k, v);
 }
 
-static void multiply(struct soft_wave *w, const struct soft_matrix *m,
-		     const struct isa_inst *in, struct operand *a,
-		     struct operand *b, uint32_t (*c)[WMMA_N])
+static void multiply_matrices(struct soft_wave *w, const struct soft_matrix *m,
+			      const struct isa_inst *in, struct operand *a,
+			      struct operand *b, uint32_t (*c)[WMMA_N])
 {
 	const bool ints = m->acc == WMMA_IU8;
 	const struct isa_operand *o = in->opnd;
@@ -324,8 +324,8 @@ static void multiply(struct soft_wave *w, const struct soft_matrix *m,
 	for (int r = 0; r < WMMA_N; r++)
 		x.c[r] = x.d[r] = to[r];
 	for (unsigned k = 0; k < m->k; k += WMMA_N) {
-		gather(w, a, k, va);
-		gather(w, b, k, vb);
+		gather_operand(w, a, k, va);
+		gather_operand(w, b, k, vb);
 		(ints ? soft_simd()->wmma_int : soft_simd()->wmma_float)(&x);
 	}
 	if (ints)
@@ -353,7 +353,7 @@ static void run_matrix(struct soft_wave *w, const struct soft_uop *u)
 	if (!has_whole_words(&b.s))
 		read_dense(w, &b.s, m->b, b.reg, b.e);
 	read_sums(w, m, &u->in, c);
-	multiply(w, m, &u->in, &a, &b, c);
+	multiply_matrices(w, m, &u->in, &a, &b, c);
 	write_sums(w, m, &u->in, c);
 }
 
