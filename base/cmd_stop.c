@@ -1,7 +1,9 @@
 /*
  * base/cmd_stop.c - what ends a command from outside, and closed streams.
  */
+#include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -43,6 +45,30 @@ void cmd_refuse_quietly(void)
 static volatile int signalled;
 static char at_once[64]; /* what the end of --deadline says; "": is caught */
 
+/*
+ * Who waits in write() for a reader that does not read goes on when the call,
+ * restarted, finds /dev/null there.
+ */
+static void leave_full_pipe(void)
+{
+	const int fd[] = { STDOUT_FILENO, STDERR_FILENO };
+	const int error = errno;
+	int null;
+
+	for (size_t i = 0; i < ARRAY_SIZE(fd); i++) {
+		struct pollfd p = { fd[i], POLLOUT, 0 };
+
+		if (poll(&p, 1, 0) != 0)
+			continue;
+		null = open("/dev/null", O_WRONLY | O_CLOEXEC);
+		if (null >= 0) {
+			dup2(null, fd[i]);
+			close(null);
+		}
+	}
+	errno = error;
+}
+
 static void on_signal(int sig)
 {
 	if (sig == SIGALRM && *at_once) {
@@ -50,6 +76,7 @@ static void on_signal(int sig)
 			_exit(EXIT_FAULT);
 		_exit(EXIT_FAULT);
 	}
+	leave_full_pipe();
 	signalled = sig;
 }
 

@@ -67,6 +67,23 @@ stops 'an import from a pipe that nobody writes into' \
 stops 'a text from one' 'while reading' "$b/t0-qwen3" eval -q -m "$tmp/tiny" \
 	-f "$tmp/pipe"
 
+# Nobody reads what it writes, and the pipe is full.
+mkfifo "$tmp/full"
+sleep 250 <"$tmp/full" &
+reader=$!
+"$b/t0-results" sql --csv "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL
+	SELECT x + 1 FROM c) SELECT x FROM c LIMIT 100000" >"$tmp/full" 2>"$tmp/err" &
+pid=$!
+until catches $pid "$b/t0-results" && grep -q '^State:.*sleeping' /proc/$pid/status; do
+	kill -0 $pid || break
+done
+sleep 0.3 # still
+kill -TERM $pid
+wait $pid
+is $? 143 'a query into a full pipe: SIGTERM, once'
+has "$tmp/err" 'stopped by SIGTERM' 'it says so'
+kill $reader
+
 # A card that hangs is waited for for minutes, but not after a signal.
 hangs() { # NAME COMMAND...
 	what=$1
