@@ -4,7 +4,7 @@
  * The probes are those that run on a card; their rows go into a database of
  * their own, which is read as a card's is.
  */
-#include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -61,16 +61,12 @@ static bool run_commands(const struct probe_opts *o, const struct card_list *l,
 	return true;
 }
 
-static const char *temporary_folder(void)
-{
-	return access("/dev/shm", W_OK | X_OK) ? "/tmp" : "/dev/shm";
-}
-
 bool card_observe(const struct cost_model *m, const bool *which,
 		  struct card_data *out, const volatile int *stop,
 		  struct err *e)
 {
-	char name[] = "t0-sim", *argv[] = { name, NULL }, dir[64], path[96];
+	char name[] = "t0-sim", *argv[] = { name, NULL }, path[PATH_MAX];
+	struct buf dir = { 0 };
 	struct card_list list;
 	const struct probe_opts o = {
 		.device = "sim", .db = path, .seed = 1, .quiet = true,
@@ -80,10 +76,11 @@ bool card_observe(const struct cost_model *m, const bool *which,
 	};
 	struct res_db *db = NULL;
 
-	snprintf(dir, sizeof(dir), "%s/t0-card-XXXXXX", temporary_folder());
-	if (!mkdtemp(dir))
-		return err_sys(e, ERR_IO, errno, "%s", dir);
-	snprintf(path, sizeof(path), "%s/t0.db", dir);
+	if (!scratch_folder(&dir, scratch_place(scratch_memory()), "card", e)) {
+		buf_fini(&dir);
+		return false;
+	}
+	snprintf(path, sizeof(path), "%s/t0.db", dir.data);
 	card_list_init(&list);
 	bool ok = run_commands(&o, &list, which, e);
 
@@ -95,6 +92,7 @@ bool card_observe(const struct cost_model *m, const bool *which,
 	}
 	res_close(db);
 	res_remove(path);
-	rmdir(dir);
+	rmdir(dir.data);
+	buf_fini(&dir);
 	return ok;
 }

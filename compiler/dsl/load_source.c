@@ -121,24 +121,19 @@ static bool load_object(struct cc_source *s, const char *object, struct err *e)
 
 bool cc_source_open(struct cc_source *s, const char *path, struct err *e)
 {
-	const char *base = getenv("TMPDIR");
 	char *include = include_folder(e);
 	struct buf dir = { 0 }, object = { 0 };
 	bool good = false;
 
 	*s = (struct cc_source){ .path = path };
-	buf_printf(&dir, "%s/t0-cc-XXXXXX", base && *base ? base : "/tmp");
 	if (!include)
 		goto out;
 	if (access(path, R_OK)) {
 		err_sys(e, ERR_IO, errno, "%s: cannot read", path);
 		goto out;
 	}
-	if (!mkdtemp(dir.data)) {
-		err_sys(e, ERR_IO, errno, "%s: cannot make the folder (TMPDIR "
-			"names another place)", dir.data);
+	if (!scratch_folder(&dir, NULL, "cc", e))
 		goto out;
-	}
 	buf_printf(&object, "%s/kernels.so", dir.data);
 	good = run_compiler(path, include, object.data, e) &&
 	       load_object(s, object.data, e);

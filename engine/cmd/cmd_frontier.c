@@ -356,17 +356,17 @@ static bool options_check(struct frontier *f, struct err *e)
 
 bool qwen_frontier(struct qwen_cmd *c, struct err *e)
 {
-	const char *folder = getenv("TMPDIR");
 	struct frontier f = { .c = c };
+	struct buf folder = { 0 };
 
 	if (!options_check(&f, e))
 		return false;
 	c->model = c->cmd.argv[0];
-	snprintf(f.scratch, sizeof(f.scratch), "%s/t0-frontier-%d.gguf",
-		 folder && *folder ? folder : "/tmp", (int)getpid());
 	if (!qwen_session_open(&f.a, c, QWEN_WORDS_IF_THERE, e))
 		return false;
-	bool ok = qwen_quality_text(c, &f.a, &f.ids, e) &&
+	bool ok = scratch_folder(&folder, NULL, "frontier", e);
+	snprintf(f.scratch, sizeof(f.scratch), "%s/model.gguf", folder.data);
+	ok = ok && qwen_quality_text(c, &f.a, &f.ids, e) &&
 		  cost_open(&f.costs, "gfx1100", NULL, false, COST_HARDWARE,
 			    NULL, e) &&
 		  look_at_all(&f, e);
@@ -379,6 +379,8 @@ bool qwen_frontier(struct qwen_cmd *c, struct err *e)
 			   "behind %d others; what a gfx1100 has no kernels "
 			   "for is n/a", BEHIND - 1);
 	cost_fini(&f.costs);
+	rmdir(folder.data);
+	buf_fini(&folder);
 	free(f.v);
 	qwen_ids_fini(&f.ids);
 	qwen_session_close(&f.a);

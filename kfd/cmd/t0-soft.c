@@ -55,28 +55,18 @@ static bool is_separable(const char *path)
 	return !strpbrk(path, " :");
 }
 
-/* Hundreds of small files: in memory, where there is such a place. */
-static const char *temporary_folder(void)
-{
-	const char *tmp = getenv("TMPDIR");
-
-	if (tmp && *tmp == '/' && is_separable(tmp))
-		return tmp;
-	return access("/dev/shm", W_OK | X_OK) ? "/tmp" : "/dev/shm";
-}
-
 /* A private folder that holds what the cards show, or NULL and *e. */
 static char *make_tree(struct err *e)
 {
 	struct soft_options options = o.machine;
 	struct kfd_driver *d;
+	const char *place = scratch_place(scratch_memory());
 	struct buf b = { 0 };
 	bool ok;
 
-	buf_printf(&b, "%s/t0-soft-XXXXXX", temporary_folder());
-	if (!mkdtemp(b.data)) {
-		err_sys(e, ERR_IO, errno, "%s: mkdtemp; set TMPDIR to a folder "
-			"that can be written", b.data);
+	if (!is_separable(place))
+		place = scratch_memory();
+	if (!scratch_folder(&b, place, "soft", e)) {
 		buf_fini(&b);
 		return NULL;
 	}

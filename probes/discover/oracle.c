@@ -102,19 +102,6 @@ static int run_tool(const char *tool, const char *chip, const char *in,
 	return pid < 0 ? -1 : status;
 }
 
-static bool temp_file(char *path, struct err *e)
-{
-	const char *dir = getenv("TMPDIR");
-	int fd;
-
-	snprintf(path, 256, "%s/t0-probe-XXXXXX", dir ? dir : "/tmp");
-	fd = mkstemp(path);
-	if (fd < 0)
-		return err_sys(e, ERR_IO, errno, "%s", path);
-	close(fd);
-	return true;
-}
-
 /* --------------------------------------------------------- the answers -- */
 
 /* "\tv_dual_a v0 :: v_dual_b v1": the first word, or the one after "::". */
@@ -199,22 +186,26 @@ static bool ask_tool(const struct probe_slots *slots, const char *tool,
 		     const char **names, struct arena *mem, bool *asked,
 		     struct err *e)
 {
-	char path[3][256] = { "", "", "" };
+	struct buf path[3] = { 0 };
 	struct buf in = { 0 }, out = { 0 }, errors = { 0 };
 	bool *refused = xcalloc((size_t)n + 1, sizeof(*refused));
 	bool good = false;
 	int status;
 
 	write_items(slots->v[0].gen, v, n, &in);
-	for (int i = 0; i < 3; i++)
-		if (!temp_file(path[i], e))
+	for (int i = 0; i < 3; i++) {
+		const int fd = scratch_file(&path[i], "oracle", e);
+
+		if (fd < 0)
 			goto out;
-	if (!file_write_atomic(path[0], in.data, in.len, e))
+		close(fd);
+	}
+	if (!file_write_atomic(path[0].data, in.data, in.len, e))
 		goto out;
-	status = run_tool(tool, chip, path[0], path[1], path[2]);
+	status = run_tool(tool, chip, path[0].data, path[1].data, path[2].data);
 	*asked = !is_absent(status);
-	good = !*asked || (file_read(path[1], OUTPUT_MAX, &out, e) &&
-			   file_read(path[2], OUTPUT_MAX, &errors, e));
+	good = !*asked || (file_read(path[1].data, OUTPUT_MAX, &out, e) &&
+			   file_read(path[2].data, OUTPUT_MAX, &errors, e));
 	if (!good || !*asked)
 		goto out;
 	if (errors.len)
@@ -227,9 +218,11 @@ static bool ask_tool(const struct probe_slots *slots, const char *tool,
 			"0x%x); --oracle=none goes without",
 			tool, n, (unsigned)status);
 out:
-	for (int i = 0; i < 3; i++)
-		if (*path[i])
-			unlink(path[i]);
+	for (int i = 0; i < 3; i++) {
+		if (path[i].len)
+			unlink(path[i].data);
+		buf_fini(&path[i]);
+	}
 	free(refused);
 	buf_fini(&in);
 	buf_fini(&out);

@@ -8,6 +8,7 @@
 #include "results/cmd/cmd.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <math.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -1062,7 +1063,7 @@ static bool list_plots(struct cmd *c, struct err *e)
 bool res_cmd_plot(struct cmd *c, struct err *e)
 {
 	struct show *s = (struct show *)c;
-	char scratch[] = "/tmp/t0-plot-XXXXXX";
+	struct buf scratch = { 0 };
 	const char *dir = c->output ? c->output : "plots";
 
 	if (s->o.list)
@@ -1070,12 +1071,16 @@ bool res_cmd_plot(struct cmd *c, struct err *e)
 	if (s->o.paper && !find_paper(s->o.paper))
 		return err_set(e, ERR_USAGE, "--paper %s: wanted column or "
 			       "page", s->o.paper);
-	if (s->o.term && !(dir = mkdtemp(scratch)))
-		return err_sys(e, ERR_IO, errno, "%s", scratch);
+	if (s->o.term && !scratch_folder(&scratch, NULL, "plot", e)) {
+		buf_fini(&scratch);
+		return false;
+	}
+	if (s->o.term)
+		dir = scratch.data;
 	bool ok = c->argc ? plot_named(s, dir, e) :
 			    plot_each(s, dir, NULL, NULL, e);
 	for (size_t i = 0; s->o.term && i < ARRAY_SIZE(plots); i++) {
-		char file[128];
+		char file[PATH_MAX];
 		snprintf(file, sizeof(file), "%s/%s.gp", dir, plots[i].name);
 		unlink(file);
 	}
@@ -1083,5 +1088,6 @@ bool res_cmd_plot(struct cmd *c, struct err *e)
 		rmdir(dir);
 	else if (ok)
 		cmd_remark(c, "plots are in %s", dir);
+	buf_fini(&scratch);
 	return ok;
 }

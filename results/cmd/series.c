@@ -7,7 +7,6 @@
  */
 #include "results/cmd/series.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -226,16 +225,6 @@ static bool run_turns(struct series *x, size_t done, const char *dir,
 	return ok;
 }
 
-static bool make_folder(struct buf *dir, struct err *e)
-{
-	const char *base = getenv("TMPDIR");
-
-	buf_printf(dir, "%s/t0-series-XXXXXX", base && *base ? base : "/tmp");
-	return mkdtemp(dir->data) ||
-	       err_sys(e, ERR_IO, errno, "%s: cannot make the folder (TMPDIR "
-		       "names another place)", dir->data);
-}
-
 bool series_processes(const struct show *s, size_t *n, struct err *e)
 {
 	if (s->o.processes < 0)
@@ -253,7 +242,8 @@ bool series_run(struct series *x, struct err *e)
 	char *path = realpath(res_db_path(x->s->db), NULL);
 
 	x->db_path = path;
-	bool ok = path && choose_name(x, &done, e) && make_folder(&dir, e);
+	bool ok = path && choose_name(x, &done, e) &&
+		  scratch_folder(&dir, NULL, "series", e);
 	if (ok) {
 		if (done)
 			cmd_remark(&x->s->cmd, "going on with a series that "

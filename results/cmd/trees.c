@@ -26,16 +26,21 @@
 static bool run_git(const char *dir, struct buf *out,
 		    const char *const *words, struct err *e)
 {
-	char log[] = "/tmp/t0-git-XXXXXX";
 	const char *quiet[] = { "GIT_TERMINAL_PROMPT=0" };
-	int fd = mkstemp(log);
+	struct buf log = { 0 };
+	int fd = scratch_file(&log, "git", e);
+	bool ok = fd >= 0;
 
-	if (fd < 0)
-		return err_sys(e, ERR_IO, errno, "%s: cannot make", log);
-	close(fd);
-	struct process p = { "git", words, dir, quiet, 1, log, NULL };
-	bool ok = process_run(&p, e) && (!out || file_read(log, 0, out, e));
-	unlink(log);
+	if (ok) {
+		struct process p = { "git", words, dir, quiet, 1, log.data,
+				     NULL };
+
+		close(fd);
+		ok = process_run(&p, e) &&
+		     (!out || file_read(log.data, 0, out, e));
+		unlink(log.data);
+	}
+	buf_fini(&log);
 	while (out && out->len && out->data[out->len - 1] == '\n')
 		out->data[--out->len] = 0;
 	return ok;

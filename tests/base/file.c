@@ -447,6 +447,37 @@ static void test_pipes(void)
 	unlink(in_folder("pipe"));
 }
 
+/* Files for a while lie where the user says, and are no one else's. */
+static void test_scratch(void)
+{
+	struct buf dir = { 0 }, file = { 0 }, none = { 0 };
+	struct err e = { 0 };
+	struct stat st = { 0 };
+
+	setenv("TMPDIR", folder, 1);
+	ok(scratch_folder(&dir, NULL, "test", &e) &&
+	   !strncmp(dir.data, folder, strlen(folder)) &&
+	   strstr(dir.data, "/t0-test-") && stat(dir.data, &st) == 0 &&
+	   (st.st_mode & 07777) == 0700, "a folder for a while, mode 0700");
+	const int fd = scratch_file(&file, "test", &e);
+	ok(fd >= 0 && !strncmp(file.data, folder, strlen(folder)) &&
+	   fstat(fd, &st) == 0 && (st.st_mode & 07777) == 0600,
+	   "and a file, mode 0600");
+	ok(close(fd) == 0 && unlink(file.data) == 0 && rmdir(dir.data) == 0,
+	   "both go");
+	setenv("TMPDIR", in_folder("none"), 1);
+	ok(!scratch_folder(&none, NULL, "test", &e) &&
+	   strstr(e.msg, in_folder("none")) && strstr(e.msg, "TMPDIR"),
+	   "a place that is not there is named, with the remedy");
+	setenv("TMPDIR", "here", 1);
+	is_str(scratch_place("/else"), "/else", "a path from here is no place");
+	unsetenv("TMPDIR");
+	is_str(scratch_place("/else"), "/else", "nor is none");
+	buf_fini(&dir);
+	buf_fini(&file);
+	buf_fini(&none);
+}
+
 int main(void)
 {
 	signal(SIGXFSZ, SIG_IGN);
@@ -463,6 +494,7 @@ int main(void)
 	test_no_permission();
 	test_writable();
 	test_pipes();
+	test_scratch();
 	test_stdout();
 	test_clocks();
 	remove_folder();

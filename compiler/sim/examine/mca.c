@@ -42,23 +42,26 @@ static double total_cycles(FILE *f)
 
 double mca_cycles(const struct vector *v)
 {
-	char path[] = "/tmp/t0-sim-mca-XXXXXX", command[256];
-	int fd = mkstemp(path);
-	FILE *f = fd < 0 ? NULL : fdopen(fd, "w");
+	struct buf path = { 0 };
+	struct err e = { 0 };
+	char command[128];
+	int fd = scratch_file(&path, "mca", &e);
+	FILE *f = fd < 0 ? NULL : fdopen(fd, "w"), *answer;
 	double cycles = NAN;
 
-	if (!f)
-		return NAN;
-	write_path(f, v);
-	if (!fclose(f)) {
+	if (f) {
+		unlink(path.data);
+		write_path(f, v);
 		snprintf(command, sizeof(command), "llvm-mca-19 -mtriple=amdgcn"
-			 " -mcpu=gfx1100 -iterations=1 %s 2>/dev/null", path);
-		f = popen(command, "r");
-		if (f) {
-			cycles = total_cycles(f);
-			pclose(f);
+			 " -mcpu=gfx1100 -iterations=1 /dev/fd/%d 2>/dev/null",
+			 fd);
+		answer = fflush(f) ? NULL : popen(command, "r");
+		if (answer) {
+			cycles = total_cycles(answer);
+			pclose(answer);
 		}
+		fclose(f);
 	}
-	unlink(path);
+	buf_fini(&path);
 	return cycles;
 }
