@@ -112,6 +112,24 @@ static bool names_tool(const struct attack *a, const struct buf *err)
 	return false;
 }
 
+static bool has_word(const struct attack *a, const char *word)
+{
+	for (size_t i = 0; i < a->words.n; i++)
+		if (!strcmp(a->words.v[i], word))
+			return true;
+	return false;
+}
+
+/* A file that the recipe or a hostile word names gets what is said. */
+static bool has_output(const struct attack *a)
+{
+	for (size_t i = 0; i < a->words.n; i++)
+		if (!strncmp(a->words.v[i], "--output", 8) ||
+		    !strncmp(a->words.v[i], "-o", 2))
+			return true;
+	return a->outputs.n;
+}
+
 static void judge_words(struct attack *a, const struct outcome *o)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(confessions); i++)
@@ -127,16 +145,8 @@ static void judge_words(struct attack *a, const struct outcome *o)
 		fault(a, "ends with status %d and does not say why",
 		      o->status);
 	if (o->status == 1 && !o->out.len && !o->err.len &&
-	    a->stream[1] == STREAM_USUAL && !a->outputs.n)
+	    a->stream[1] == STREAM_USUAL && !has_output(a))
 		fault(a, "says no without a word");
-}
-
-static bool has_word(const struct attack *a, const char *word)
-{
-	for (size_t i = 0; i < a->words.n; i++)
-		if (!strcmp(a->words.v[i], word))
-			return true;
-	return false;
 }
 
 /* What prints tables, and no bytes of its inputs as they are. */
