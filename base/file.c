@@ -174,9 +174,9 @@ static bool read_line(struct file_lines *l, size_t *end, struct err *e)
 			found = memchr(b->data + from, '\n', b->len - from);
 		*end = found ? (size_t)(found - b->data) : b->len;
 		if (*end - l->next > l->max_bytes)
-			return err_set(e, ERR_INPUT, "line %" PRIu64 ": too "
-				       "long: over %zu bytes", l->line + 1,
-				       l->max_bytes);
+			return err_set(e, ERR_INPUT, "%s: line %" PRIu64 ": "
+				       "too long: over %zu bytes", l->path,
+				       l->line + 1, l->max_bytes);
 		if (found || !got)
 			return true;
 		drop_lines(l);

@@ -600,7 +600,7 @@ static bool read_lines(struct res_import *im, struct file_lines *l,
 				      (long long)l->line) :
 			      import_line(im, line, len, e);
 		if (!ok)
-			break;
+			return err_wrap(e, "%s", l->path);
 	}
 	return ok;
 }
@@ -613,11 +613,12 @@ static bool import_file(struct show *s, const char *path, struct err *e)
 	if (!file_lines_open(&l, path, LINE_BYTES, e))
 		return false;
 	struct res_import *im = import_new(s->db, e);
-	bool ok = im && read_lines(im, &l, e);
-	ok = im && import_end(im, ok, &runs, &known, e) && ok;
+	bool read = im && read_lines(im, &l, e);
+	bool ok = im && import_end(im, read, &runs, &known, e) && read;
 	file_lines_close(&l);
-	return ok ? remark_import(s, path, runs, known) :
-		    err_wrap(e, "%s", path);
+	if (ok)
+		return remark_import(s, path, runs, known);
+	return read ? err_wrap(e, "%s", path) : false;
 }
 
 static bool join_shards(struct show *s, struct err *e)

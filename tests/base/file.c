@@ -142,7 +142,7 @@ static void test_lines(void)
 	put(in_folder("l"), "one\n\nthree\n");
 	is_str(lines_of(in_folder("l"), 5, &e), "one||three", "lines");
 	ok(!lines_of(in_folder("l"), 4, &e), "one that is too long");
-	has_str(e.msg, "line 3: too long: over 4 bytes", "is named");
+	has_str(e.msg, ": line 3: too long: over 4 bytes", "is named");
 	put(in_folder("l"), "a\nb");
 	is_str(lines_of(in_folder("l"), 9, &e), "a|b!", "a last line is cut");
 	put(in_folder("l"), "");
@@ -155,7 +155,7 @@ static void test_lines(void)
 		*p = '|';
 	is_str(lines_of(in_folder("l"), 300000, &e), text, "long lines");
 	ok(!lines_of("/dev/zero", 1000, &e), "a line without end");
-	has_str(e.msg, "line 1: too long: over 1000 bytes", "is too long");
+	has_str(e.msg, ": line 1: too long: over 1000 bytes", "is too long");
 	ok(!lines_of(folder, 9, &e), "what cannot be read has no end");
 	has_str(e.msg, "Is a directory", "but an error");
 	ok(!lines_of(in_folder("none"), 9, &e), "nor has no file");

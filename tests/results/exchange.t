@@ -100,7 +100,7 @@ bad 'an unknown kind' 'unknown kind of row "future"'
 head -c 3000 "$tmp/some" >"$tmp/bad" && bad 'a cut file' 'cut short'
 exits 2 'refused: no such file' "$r" import --db "$b" "$tmp/absent"
 exits 2 'refused: a line without end' "$r" import --db "$b" /dev/zero
-has "$tmp/err" 'line 1: too long' 'says so'
+has "$tmp/err" 't0-results: /dev/zero: line 1: too long' 'says so'
 exits 2 'refused: merging no database' "$r" merge --db "$b" "$tmp/some"
 is "$(sqlite3 "$b" 'SELECT count(*) FROM runs')" "$before" \
 	'no half of a refused file stays'
