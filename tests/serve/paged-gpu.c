@@ -7,148 +7,14 @@
  */
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "engine/gpu/gpu.h"
-#include "engine/model/model.h"
-#include "engine/serve/serve.h"
 #include "kfd/soft/soft.h"
 #include "kfd/soft/watch/watch.h"
-#include "tests/tap.h"
+#include "tests/serve/paged.h"
 
-enum { SEQUENCES = 3, POSITIONS = 240, LONG = 700, MOST = 72, BLOCKS = 160 };
-
-struct pair {
-	struct qwen_state *dense, *paged;
-	struct qwen_pages *pages;
-	struct qwen_table table[SEQUENCES];
-	uint64_t seed;
-	uint32_t vocab;
-};
-
-static bool extend_pair(struct pair *p, uint32_t sequence, uint32_t n)
-{
-	struct qwen_table *t = &p->table[sequence];
-	struct qwen_copy copy;
-	uint32_t was = t->length;
-
-	if (!qwen_pages_extend(p->pages, t, n, &copy))
-		return false;
-	if (copy.wanted)
-		qwen_state_copy(p->paged, copy.from, copy.to);
-	qwen_state_map(p->paged, sequence, t->block, was);
-	return true;
-}
-
-/* One pass of random tokens of all sequences; are their logits the same? */
-static bool same_pass(struct pair *p, bool wide)
-{
-	struct qwen_token t[MOST];
-	struct err e = { 0 };
-	uint32_t n = 0, least = wide ? 8 : 1, most = wide ? 16 : 2;
-
-	for (uint32_t s = 0; s < SEQUENCES; s++) {
-		uint32_t some =
-			(uint32_t)(random_next(&p->seed) % most) + least;
-		if (p->table[s].length + some > POSITIONS ||
-		    !extend_pair(p, s, some))
-			continue;
-		while (some--)
-			t[n++] = (struct qwen_token){
-				(uint32_t)(random_next(&p->seed) % p->vocab), s,
-				true, false, false };
-	}
-	/* Few tokens of many sequences are not in tiles where it is paged. */
-	if (wide && n <= QWEN_FEW)
-		return true;
-	if (!qwen_forward(p->dense, t, n, &e) ||
-	    !qwen_forward(p->paged, t, n, &e)) {
-		diag("%s", e.msg);
-		return false;
-	}
-	for (uint32_t i = 0; i < n; i++)
-		if (memcmp(qwen_logits(p->dense, i), qwen_logits(p->paged, i),
-			   p->vocab * sizeof(float)) != 0) {
-			diag("token %u of %u at length %u differs", i, n,
-			     qwen_state_length(p->paged, t[i].sequence));
-			return false;
-		}
-	return true;
-}
-
-/* A text that goes on in another sequence, block by block shared. */
-static bool same_fork(struct pair *p, const struct qwen_shape *shape)
-{
-	struct qwen_token a[20], b[20];
-	struct err e = { 0 };
-	bool same = true;
-
-	for (uint32_t s = 0; s < SEQUENCES; s++) {
-		qwen_pages_drop(p->pages, &p->table[s]);
-		qwen_state_truncate(p->dense, s, 0);
-	}
-	for (uint32_t i = 0; i < 20; i++) {
-		a[i] = (struct qwen_token){ .id = i * 7 % p->vocab,
-					    .logits = true };
-		b[i] = a[i];
-		b[i].sequence = 1;
-	}
-	same = extend_pair(p, 0, 20) && qwen_forward(p->paged, a, 20, &e) &&
-	       qwen_forward(p->dense, a, 20, &e) &&
-	       qwen_forward(p->dense, b, 20, &e);
-	qwen_pages_fork(p->pages, &p->table[1], &p->table[0]);
-	for (uint32_t i = 0; i < 9 && same; i++) {
-		struct qwen_token two[] = { { i, 0, true, false, false },
-					    { 9 - i, 1, true, false, false } };
-		same = extend_pair(p, 0, 1) && extend_pair(p, 1, 1) &&
-		       qwen_forward(p->paged, two, 2, &e) &&
-		       qwen_forward(p->dense, two, 2, &e);
-		for (uint32_t j = 0; j < 2 && same; j++)
-			same = !memcmp(qwen_logits(p->dense, j),
-				       qwen_logits(p->paged, j),
-				       p->vocab * sizeof(float));
-	}
-	return same && qwen_pages_left(p->pages) == shape->blocks - 3;
-}
-
-static void drop_all(struct pair *p)
-{
-	for (uint32_t s = 0; s < SEQUENCES; s++)
-		qwen_pages_drop(p->pages, &p->table[s]);
-}
-
-/* Blocks of no order: texts of single blocks, dropped across. */
-static bool pair_open(struct pair *p, const struct qwen_model *m,
-		      struct qwen_shape shape)
-{
-	struct err e = { 0 };
-	bool good = true;
-
-	*p = (struct pair){ .seed = 5 + shape.cache.keys, .vocab = m->config.vocab };
-	p->dense = qwen_state_new(m, &shape, &e);
-	shape.blocks = BLOCKS;
-	p->paged = qwen_state_new(m, &shape, &e);
-	p->pages = qwen_pages_new(BLOCKS);
-	if (!p->dense || !p->paged) {
-		diag("%s", e.msg);
-		return false;
-	}
-	for (uint32_t i = 0; i < 14; i++)
-		for (uint32_t s = 0; s < SEQUENCES; s++)
-			good = extend_pair(p, s, 1 + (i * 5 + s * 11) % 16) &&
-			       good;
-	drop_all(p);
-	return good;
-}
-
-static void pair_close(struct pair *p)
-{
-	drop_all(p);
-	qwen_pages_free(p->pages);
-	qwen_state_free(p->dense);
-	qwen_state_free(p->paged);
-}
+enum { POSITIONS = 240, LONG = 700, MOST = 72 };
 
 static void test_cache(const struct qwen_model *m, enum qwen_weights type,
 		       int passes)
@@ -159,14 +25,15 @@ static void test_cache(const struct qwen_model *m, enum qwen_weights type,
 					  .cache = qwen_both(type) };
 	char name[QWEN_KINDS_TEXT];
 	struct pair p;
-	bool same = pair_open(&p, m, shape);
+	bool same = pair_open(&p, m, shape, 14);
 
 	qwen_kinds_print(shape.cache, name);
+	/* Few tokens of many sequences are not in tiles where it is paged. */
 	for (int i = 0; i < passes && same; i++)
-		same = same_pass(&p, i % 3 == 0);
+		same = i % 3 ? pair_pass(&p, 1, 2, 0) :
+			       pair_pass(&p, 8, 16, QWEN_FEW);
 	ok(same, "%s: paged logits are the dense ones to the bit", name);
-	ok(same && same_fork(&p, &(struct qwen_shape){ .blocks = BLOCKS }),
-	   "%s: two go on from one text", name);
+	ok(same && pair_fork(&p), "%s: two go on from one text", name);
 	pair_close(&p);
 }
 
@@ -192,7 +59,7 @@ static void test_long(const struct qwen_model *m)
 	struct qwen_token t[MOST] = { 0 };
 	struct pair p;
 	struct err e = { 0 };
-	bool good = pair_open(&p, m, shape);
+	bool good = pair_open(&p, m, shape, 14);
 	double most = 0;
 
 	for (uint32_t at = 0; good && at < LONG;) {
@@ -200,7 +67,7 @@ static void test_long(const struct qwen_model *m)
 		for (uint32_t i = 0; i < n; i++)
 			t[i] = (struct qwen_token){ (at + i) * 7 % p.vocab, 1,
 						    i + 1 == n, false, false };
-		good = extend_pair(&p, 1, n) &&
+		good = pair_extend(&p, 1, n) &&
 		       qwen_forward(p.dense, t, n, &e) &&
 		       qwen_forward(p.paged, t, n, &e);
 		most = good ? fmax(most, differ_by(&p, n - 1)) : INFINITY;
