@@ -1,24 +1,14 @@
 /*
  * How fast the engine runs a model of the 0.6B shape: decoding as a share of
  * the memory bandwidth, a prompt of 512 as a share of what the best unit for
- *the weights' type does with the same threads, both measured in turn with what
- *is compared with them.
- *
- *	tests/bench/engine [MODEL [WEIGHTS [THREADS [decode|prefill|loading]]]]
- *
- * Without MODEL one is made, 1.2 GB in TMPDIR or /tmp, and removed afterwards.
- * Loading is decoding with weights as the file has them, as they lie without an
+ * the weights' type does with the same threads, both measured in turn with what
+ * is compared with them.  PHASE is decode, prefill or loading.  Loading is decoding with weights as the file has them, as they lie without an
  * option by turns with --copy.
  */
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
 #include "autotune/cpu/gemm.h"
 #include "engine/cpu/cpu.h"
-#include "engine/model/model.h"
 #include "results/stats/stats.h"
-#include "tests/bench/rows.h"
+#include "tests/bench/models.h"
 
 enum { ROUNDS = 6, DECODE = 8, PREFILL = 512, READS = 4 };
 
@@ -83,14 +73,8 @@ static double prefill(struct qwen_state *s, const struct qwen_token *t)
 }
 
 /* What is measured, and where it goes. */
-struct bench_engine {
-	struct bench_rows rows;
-	const char *weights;
-	unsigned threads, rounds;
-};
-
 /* `unit` of the limit; printed in 1e9 of it, as `shown`. */
-static void report_line(struct bench_engine *b, const char *what,
+static void report_line(struct bench_models *b, const char *what,
 			const struct series *s, const char *unit,
 			const char *shown, const char *limit)
 {
@@ -125,7 +109,7 @@ static void products_line(enum qwen_weights w)
 	fflush(stdout);
 }
 
-static void bench_decode(struct bench_engine *b, const struct qwen_model *m,
+static void bench_decode(struct bench_models *b, const struct qwen_model *m,
 			 struct qwen_state *s, struct qwen_roofline *peak)
 {
 	struct series d = { .n = b->rounds };
@@ -136,7 +120,7 @@ static void bench_decode(struct bench_engine *b, const struct qwen_model *m,
 	printf("      the limit reads %s\n", qwen_roofline_pattern(peak));
 }
 
-static void bench_prefill(struct bench_engine *b, const struct qwen_model *m,
+static void bench_prefill(struct bench_models *b, const struct qwen_model *m,
 			  struct qwen_state *s, struct qwen_roofline *peak)
 {
 	struct qwen_token t[PREFILL] = { { .id = 0 } };
@@ -161,8 +145,7 @@ static void bench_prefill(struct bench_engine *b, const struct qwen_model *m,
 }
 
 /* One phase, or both where none is named. */
-static void bench(struct bench_engine *b, const struct qwen_model *m,
-		  const char *phase)
+static void bench(struct bench_models *b, const struct qwen_model *m)
 {
 	struct qwen_shape shape = { .sequences = 1,
 				    .positions = PREFILL,
@@ -174,9 +157,9 @@ static void bench(struct bench_engine *b, const struct qwen_model *m,
 
 	if (!s || !peak)
 		BUG("%s", e.msg);
-	if (!phase || !strcmp(phase, "decode"))
+	if (!b->phase || !strcmp(b->phase, "decode"))
 		bench_decode(b, m, s, peak);
-	if (!phase || !strcmp(phase, "prefill"))
+	if (!b->phase || !strcmp(b->phase, "prefill"))
 		bench_prefill(b, m, s, peak);
 	qwen_roofline_free(peak);
 	qwen_state_free(s);
@@ -198,7 +181,7 @@ static double decode_way(struct qwen_state *s)
 }
 
 /* The same weights in ways that they may lie, a token of each by turns. */
-static void bench_loading(struct bench_engine *b, const char *dir,
+static void bench_loading(struct bench_models *b, const char *dir,
 			  struct threads *threads)
 {
 	static const char *const name[WAYS] = { "default", "--copy", "mapped" };
@@ -244,9 +227,9 @@ static void bench_loading(struct bench_engine *b, const char *dir,
 	fflush(stdout);
 }
 
-static void load_and_bench(struct bench_engine *b, const char *dir,
-			   const char *phase)
+static void load_and_bench(struct bench_models *b, const char *dir)
 {
+	const bool loading = b->phase && !strcmp(b->phase, "loading");
 	struct qwen_load how = { .convert = true };
 	struct err e = { 0 };
 	struct threads *t = threads_new(b->threads, &e);
@@ -254,54 +237,21 @@ static void load_and_bench(struct bench_engine *b, const char *dir,
 
 	if (!t || !qwen_weights_parse(b->weights, &how.weights, &e))
 		BUG("%s", e.msg);
-	if (!phase || strcmp(phase, "loading") != 0) {
+	if (!loading) {
 		if (!qwen_model_load(&m, dir, &how, t, &e))
 			BUG("%s", e.msg);
 		qwen_settling_wait(m.settling);
-		bench(b, &m, phase);
+		bench(b, &m);
 		qwen_model_close(&m);
 	}
-	if (how.weights == QWEN_W_BF16 || (phase && !strcmp(phase, "loading")))
+	if (how.weights == QWEN_W_BF16 || loading)
 		bench_loading(b, dir, t);
 	threads_free(t);
 }
 
-static const char *made(char *dir, struct err *e)
-{
-	struct qwen_synthetic how = { .weights = QWEN_W_BF16, .seed = 1 };
-
-	return qwen_shape_find("0.6b", &how.config, e) && mkdtemp(dir) &&
-			       qwen_synthetic_write(dir, &how, e) ?
-		       dir :
-		       NULL;
-}
-
 int main(int argc, char **argv)
 {
-	static const char *const types[] = { "bf16", "int8", "int4" };
-	const char *tmp = getenv("TMPDIR");
-	char name[4096], remove[4200];
-	struct bench_engine b = { .rounds = bench_rounds(ROUNDS) };
-	struct err e = { 0 };
+	struct bench_models b = { .rounds = bench_rounds(ROUNDS) };
 
-	snprintf(name, sizeof(name), "%s/t0-engine-XXXXXX", tmp ? tmp : "/tmp");
-	const char *dir = argc > 1 ? argv[1] : made(name, &e);
-	if (!dir)
-		return err_report("bench-engine", &e);
-	bench_open(&b.rows, "engine", argc, argv);
-	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
-	for (size_t w = 0; w < ARRAY_SIZE(types); w++) {
-		if (argc > 2 && strcmp(argv[2], types[w]) != 0)
-			continue;
-		b.weights = types[w];
-		for (b.threads = 1; b.threads <= 2 && b.threads <= cpus;
-		     b.threads++)
-			if (argc < 4 || b.threads == (unsigned)atoi(argv[3]))
-				load_and_bench(&b, dir,
-					       argc > 4 ? argv[4] : NULL);
-	}
-	snprintf(remove, sizeof(remove), "rm -r '%s'", name);
-	bool good = argc > 1 || system(remove) == 0 ||
-		    err_set(&e, ERR_IO, "%s is left", name);
-	return bench_close(&b.rows, good, &e);
+	return bench_each(&b, "engine", argc, argv, load_and_bench);
 }

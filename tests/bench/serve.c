@@ -3,20 +3,11 @@
  * decoding of one sequence with a paged cache against a dense one, and of
  * sixteen sequences in a batch against one, each in turn with the other; for
  * the sixteen also the share of what the best unit for the weights' type does.
- *
- *	tests/bench/serve [MODEL [WEIGHTS [THREADS]]]
- *
- * Without MODEL one is made, 1.2 GB in TMPDIR or /tmp, and removed afterwards.
  */
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
 #include "engine/cpu/cpu.h"
-#include "engine/model/model.h"
 #include "engine/serve/serve.h"
 #include "results/stats/stats.h"
-#include "tests/bench/rows.h"
+#include "tests/bench/models.h"
 
 enum {
 	ROUNDS = 24,
@@ -27,12 +18,6 @@ enum {
 	POSITIONS = DEPTH + TOKENS,
 	BLOCKS = POSITIONS / QWEN_BLOCK + 1,
 	LITTLE = 1 << 20, /* bytes: how fast memory is, is not asked */
-};
-
-struct bench_serve {
-	struct bench_rows rows;
-	const char *weights;
-	unsigned threads, rounds;
 };
 
 /* ---- one sequence ---- */
@@ -153,7 +138,7 @@ static struct qwen_batch *batch_make(const struct qwen_model *m)
 
 /* ---- both ---- */
 
-static void report_speed(struct bench_serve *b, const char *what,
+static void report_speed(struct bench_models *b, const char *what,
 			 const double *v, const double *share, const char *of)
 {
 	char params[96];
@@ -170,7 +155,7 @@ static void report_speed(struct bench_serve *b, const char *what,
 	fflush(stdout);
 }
 
-static void bench_model(struct bench_serve *b, const struct qwen_model *m)
+static void bench_model(struct bench_models *b, const struct qwen_model *m)
 {
 	double dense[ROUNDS], paged[ROUNDS], many[ROUNDS], cost[ROUNDS],
 		gain[ROUNDS], share[ROUNDS], ones[ROUNDS];
@@ -210,7 +195,7 @@ static void bench_model(struct bench_serve *b, const struct qwen_model *m)
 	qwen_state_free(in_blocks);
 }
 
-static void load_and_bench(struct bench_serve *b, const char *dir)
+static void load_and_bench(struct bench_models *b, const char *dir)
 {
 	struct qwen_load how = { .convert = true, .copy = true };
 	struct err e = { 0 };
@@ -225,41 +210,9 @@ static void load_and_bench(struct bench_serve *b, const char *dir)
 	threads_free(t);
 }
 
-static const char *made(char *dir, struct err *e)
-{
-	struct qwen_synthetic how = { .weights = QWEN_W_BF16, .seed = 1 };
-
-	return qwen_shape_find("0.6b", &how.config, e) && mkdtemp(dir) &&
-			       qwen_synthetic_write(dir, &how, e) ?
-		       dir :
-		       NULL;
-}
-
 int main(int argc, char **argv)
 {
-	static const char *const types[] = { "bf16", "int8", "int4" };
-	const char *tmp = getenv("TMPDIR");
-	char name[4096], remove[4200];
-	struct bench_serve b = { .rounds = bench_rounds(ROUNDS) };
-	struct err e = { 0 };
+	struct bench_models b = { .rounds = bench_rounds(ROUNDS) };
 
-	snprintf(name, sizeof(name), "%s/t0-serve-XXXXXX", tmp ? tmp : "/tmp");
-	const char *dir = argc > 1 ? argv[1] : made(name, &e);
-	if (!dir)
-		return err_report("bench-serve", &e);
-	bench_open(&b.rows, "serve", argc, argv);
-	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
-	for (size_t w = 0; w < ARRAY_SIZE(types); w++) {
-		if (argc > 2 && strcmp(argv[2], types[w]) != 0)
-			continue;
-		b.weights = types[w];
-		for (b.threads = 1; b.threads <= 2 && b.threads <= cpus;
-		     b.threads++)
-			if (argc < 4 || b.threads == (unsigned)atoi(argv[3]))
-				load_and_bench(&b, dir);
-	}
-	snprintf(remove, sizeof(remove), "rm -r '%s'", name);
-	bool good = argc > 1 || system(remove) == 0 ||
-		    err_set(&e, ERR_IO, "%s is left", name);
-	return bench_close(&b.rows, good, &e);
+	return bench_each(&b, "serve", argc, argv, load_and_bench);
 }
