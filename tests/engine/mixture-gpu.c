@@ -5,31 +5,15 @@
 #include <unistd.h>
 
 #include "engine/gpu/gpu.h"
-#include "engine/model/model.h"
 #include "kfd/kfd.h"
 #include "kfd/soft/soft.h"
 #include "kfd/soft/watch/watch.h"
-#include "tests/ref/qwen.h"
+#include "tests/engine/mixture.h"
 
 #define N 40
 static uint32_t ids[N];
 static struct threads *threads;
 static char root[] = "/tmp/t0-mixture-gpu-XXXXXX";
-
-static const char *make(const char *name, enum qwen_weights w, uint32_t n,
-			uint32_t used, bool normed)
-{
-	static char path[128];
-	struct qwen_synthetic how = { .weights = w, .seed = 3, .shards = 1 };
-	struct err e = { 0 };
-
-	qwen_shape_find("tiny-moe", &how.config, &e);
-	how.config.experts = (struct qwen_experts){ n, used, normed };
-	snprintf(path, sizeof(path), "%s/%s", root, name);
-	if (!ok(qwen_synthetic_write(path, &how, &e), "%s: is made", name))
-		diag("%s", e.msg);
-	return path;
-}
 
 /* A model on a device of its own, watched or not. */
 struct on {
@@ -129,7 +113,8 @@ static void test_against_reference(void)
 		const uint32_t n = i ? N : 12;
 		struct ref r = { 0 };
 		struct on o;
-		const char *dir = make(test[i].name, QWEN_W_F32, test[i].n,
+		const char *dir = mixture_make(root, test[i].name,
+					       QWEN_W_F32, test[i].n,
 				       test[i].used, test[i].normed);
 		ref_open(&r, dir);
 		double *want = ref_logits(&r, ids, N);
@@ -144,65 +129,19 @@ static void test_against_reference(void)
 	}
 }
 
-/* A layer's router, changed where it lies in a folder's file of f32. */
-static void change_router(const char *dir, int layer,
-			  void (*how)(float *v, size_t n, size_t row))
-{
-	struct ref r = { 0 };
-	char name[64], path[192];
-
-	ref_open(&r, dir);
-	snprintf(name, sizeof(name), "model.layers.%d.mlp.gate.weight", layer);
-	json_t *place = json_object_get(json_object_get(r.header, name),
-					"data_offsets");
-	size_t from = (size_t)json_integer_value(json_array_get(place, 0));
-	size_t to = (size_t)json_integer_value(json_array_get(place, 1));
-	how((float *)(void *)(r.file + r.data + from), (to - from) / 4, 64);
-	snprintf(path, sizeof(path), "%s/model.safetensors", dir);
-	FILE *f = fopen(path, "r+b");
-	if (!f || fseek(f, (long)(r.data + from), SEEK_SET) ||
-	    fwrite(r.file + r.data + from, 1, to - from, f) != to - from ||
-	    fclose(f))
-		BUG("%s cannot be changed", path);
-	ref_close(&r);
-}
-
-static void make_zero(float *v, size_t n, size_t row)
-{
-	(void)row;
-	memset(v, 0, n * sizeof(*v));
-}
-
-/* Every expert's row is that of the one before, if that is even. */
-static void make_twins(float *v, size_t n, size_t row)
-{
-	for (size_t i = row; i + row <= n; i += 2 * row)
-		memcpy(v + i, v + i - row, row * sizeof(*v));
-}
-
-static void make_broken(float *v, size_t n, size_t row)
-{
-	(void)row;
-	for (size_t i = 0; i < n; i++)
-		v[i] = NAN;
-}
-
 /* Of equal scores the first experts are taken. */
 static void test_ties(void)
 {
-	static const struct {
-		const char *name;
-		void (*how)(float *v, size_t n, size_t row);
-	} tie[] = { { "all scores are 0", make_zero },
-		    { "scores in pairs", make_twins } };
+	const struct router_tie *tie = router_ties;
 	const struct qwen_load plain = { 0 };
 	struct on o;
 
-	for (size_t i = 0; i < ARRAY_SIZE(tie); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(router_ties); i++) {
 		struct ref r = { 0 };
-		const char *dir = make(tie[i].name, QWEN_W_F32, 12, 3, true);
-		change_router(dir, 0, tie[i].how);
-		change_router(dir, 1, tie[i].how);
+		const char *dir = mixture_make(root, tie[i].name,
+					       QWEN_W_F32, 12, 3, true);
+		mixture_change(dir, 0, tie[i].how);
+		mixture_change(dir, 1, tie[i].how);
 		ref_open(&r, dir);
 		double *want = ref_logits(&r, ids, N);
 		if (on_open(&o, dir, &plain, false)) {
@@ -213,11 +152,11 @@ static void test_ties(void)
 		free(want);
 		ref_close(&r);
 	}
-	const char *dir = make("no numbers", QWEN_W_F32, 12, 3, true);
+	const char *dir = mixture_make(root, "no numbers", QWEN_W_F32, 12, 3, true);
 	const struct qwen_shape shape = { 1, 8, 1, qwen_both(QWEN_W_F32), NULL, 0 };
 	const struct qwen_token t = { .id = 3, .logits = true };
 	struct err e = { 0 };
-	change_router(dir, 1, make_broken);
+	mixture_change(dir, 1, router_broken);
 	if (!on_open(&o, dir, &plain, true))
 		return;
 	struct qwen_state *s = qwen_state_new(&o.m, &shape, &e);
@@ -235,7 +174,7 @@ static void test_types(void)
 {
 	static const double bound[] = { 1e-4, 1e-2, 8e-2, .15, 1.5 };
 	struct ref r = { 0 };
-	const char *dir = make("types", QWEN_W_F32, 5, 5, true);
+	const char *dir = mixture_make(root, "types", QWEN_W_F32, 5, 5, true);
 
 	ref_open(&r, dir);
 	double *want = ref_logits(&r, ids, N);
@@ -265,7 +204,7 @@ static void test_team(void)
 	const struct qwen_load how = { .backend = &qwen_gpu,
 				       .device = "soft",
 				       .devices = 2 };
-	const char *dir = make("team", QWEN_W_BF16, 12, 3, true);
+	const char *dir = mixture_make(root, "team", QWEN_W_BF16, 12, 3, true);
 	struct qwen_model m;
 	struct err e = { 0 };
 	struct ref r = { 0 };
@@ -315,7 +254,7 @@ static void test_greedy(void)
 
 	for (size_t i = 0; i < ARRAY_SIZE(type); i++) {
 		const struct qwen_load how = { .activations = QWEN_AS_F32 };
-		const char *dir = make("greedy", type[i], 12, 3, true);
+		const char *dir = mixture_make(root, "greedy", type[i], 12, 3, true);
 		struct qwen_model cpu;
 		struct err e = { 0 };
 		struct on o;

@@ -3,28 +3,12 @@
 #include <unistd.h>
 
 #include "engine/cpu/cpu.h"
-#include "engine/model/model.h"
-#include "tests/ref/qwen.h"
+#include "tests/engine/mixture.h"
 
 #define N 70
 static uint32_t ids[N];
 static struct threads *threads;
 static char root[] = "/tmp/t0-mixture-XXXXXX";
-
-static const char *model(const char *name, enum qwen_weights w, uint32_t n,
-			 uint32_t used, bool normed)
-{
-	static char path[128];
-	struct qwen_synthetic how = { .weights = w, .seed = 3, .shards = 1 };
-	struct err e = { 0 };
-
-	qwen_shape_find("tiny-moe", &how.config, &e);
-	how.config.experts = (struct qwen_experts){ n, used, normed };
-	snprintf(path, sizeof(path), "%s/%s", root, name);
-	if (!ok(qwen_synthetic_write(path, &how, &e), "%s: is made", name))
-		diag("%s", e.msg);
-	return path;
-}
 
 static struct qwen_model open_model(const char *dir, const struct qwen_load *how)
 {
@@ -94,7 +78,8 @@ static void test_against_reference(void)
 
 	for (size_t i = 0; i < ARRAY_SIZE(test); i++) {
 		struct ref r = { 0 };
-		const char *dir = model(test[i].name, QWEN_W_F32, test[i].n,
+		const char *dir = mixture_make(root, test[i].name,
+					       QWEN_W_F32, test[i].n,
 					test[i].used, test[i].normed);
 		ref_open(&r, dir);
 		double *want = ref_logits(&r, ids, N);
@@ -110,67 +95,18 @@ static void test_against_reference(void)
 	}
 }
 
-/* A tensor of f32 in a folder's file: its bytes are changed where they lie. */
-static void change(const char *dir, const char *name,
-		   void (*how)(float *v, size_t n, size_t row), size_t row)
-{
-	struct ref r = { 0 };
-	char path[192];
-
-	ref_open(&r, dir);
-	json_t *t = json_object_get(r.header, name);
-	json_t *place = json_object_get(t, "data_offsets");
-	size_t from = (size_t)json_integer_value(json_array_get(place, 0));
-	size_t to = (size_t)json_integer_value(json_array_get(place, 1));
-	how((float *)(void *)(r.file + r.data + from), (to - from) / 4, row);
-	snprintf(path, sizeof(path), "%s/model.safetensors", dir);
-	FILE *f = fopen(path, "r+b");
-	if (!f || fseek(f, (long)(r.data + from), SEEK_SET) ||
-	    fwrite(r.file + r.data + from, 1, to - from, f) != to - from ||
-	    fclose(f))
-		BUG("%s cannot be changed", path);
-	ref_close(&r);
-}
-
-static void make_zero(float *v, size_t n, size_t row)
-{
-	(void)row;
-	memset(v, 0, n * sizeof(*v));
-}
-
-/* Every expert's row is that of the one before, if that is even. */
-static void make_twins(float *v, size_t n, size_t row)
-{
-	for (size_t i = row; i + row <= n; i += 2 * row)
-		memcpy(v + i, v + i - row, row * sizeof(*v));
-}
-
-static void make_broken(float *v, size_t n, size_t row)
-{
-	(void)row;
-	for (size_t i = 0; i < n; i++)
-		v[i] = NAN;
-}
-
 /* Of equal scores the first experts are taken. */
 static void test_ties(void)
 {
-	static const struct {
-		const char *name;
-		void (*how)(float *v, size_t n, size_t row);
-	} tie[] = { { "all scores are 0", make_zero },
-		    { "scores in pairs", make_twins } };
+	const struct router_tie *tie = router_ties;
 	const struct qwen_load plain = { 0 };
 
-	for (size_t i = 0; i < ARRAY_SIZE(tie); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(router_ties); i++) {
 		struct ref r = { 0 };
-		const char *dir = model(tie[i].name, QWEN_W_F32, 12, 3, true);
-		for (int l = 0; l < 2; l++) {
-			char name[64];
-			snprintf(name, sizeof(name),
-				 "model.layers.%d.mlp.gate.weight", l);
-			change(dir, name, tie[i].how, 64);
-		}
+		const char *dir = mixture_make(root, tie[i].name,
+					       QWEN_W_F32, 12, 3, true);
+		mixture_change(dir, 0, tie[i].how);
+		mixture_change(dir, 1, tie[i].how);
 		ref_open(&r, dir);
 		double *want = ref_logits(&r, ids, N);
 		struct qwen_model m = open_model(dir, &plain);
@@ -180,8 +116,8 @@ static void test_ties(void)
 		free(want);
 		ref_close(&r);
 	}
-	const char *dir = model("no numbers", QWEN_W_F32, 12, 3, true);
-	change(dir, "model.layers.1.mlp.gate.weight", make_broken, 0);
+	const char *dir = mixture_make(root, "no numbers", QWEN_W_F32, 12, 3, true);
+	mixture_change(dir, 1, router_broken);
 	struct qwen_model m = open_model(dir, &plain);
 	for (uint32_t chunk = 1; chunk <= N; chunk += N - 1) {
 		float *got = logits_of(&m, chunk);
@@ -194,7 +130,7 @@ static void test_ties(void)
 static void test_types(void)
 {
 	struct ref r = { 0 };
-	const char *dir = model("bf16", QWEN_W_BF16, 12, 3, true);
+	const char *dir = mixture_make(root, "bf16", QWEN_W_BF16, 12, 3, true);
 	struct qwen_load how = { .activations = QWEN_AS_F32 };
 
 	ref_open(&r, dir);
@@ -212,7 +148,7 @@ static void test_types(void)
 	 * Integers before a router may make it choose other experts where scores
 	 * nearly tie: where all are used they cannot.
 	 */
-	dir = model("bytes", QWEN_W_BF16, 5, 5, true);
+	dir = mixture_make(root, "bytes", QWEN_W_BF16, 5, 5, true);
 	ref_open(&r, dir);
 	want = ref_logits(&r, ids, N);
 	how = (struct qwen_load){ .convert = true, .weights = QWEN_W_INT8 };
@@ -232,7 +168,7 @@ static void test_types(void)
 static void test_alone(void)
 {
 	struct err e = { 0 };
-	const char *dir = model("alone", QWEN_W_F32, 12, 3, true);
+	const char *dir = mixture_make(root, "alone", QWEN_W_F32, 12, 3, true);
 	const struct qwen_load plain = { 0 };
 	float *first = NULL;
 
@@ -453,7 +389,7 @@ static void test_written(const char *dir, const float *want, size_t size)
 	buf_fini(&bytes[1]);
 	/* What these files cannot say. */
 	const struct qwen_conversion how = {
-		.from = model("not normed", QWEN_W_F32, 4, 2, false),
+		.from = mixture_make(root, "not normed", QWEN_W_F32, 4, 2, false),
 		.to = file[0], .threads = threads,
 	};
 	ok(!qwen_model_convert(&how, &e) && strstr(e.msg, "norm_topk_prob"),
@@ -467,7 +403,7 @@ static void test_gguf(void)
 	struct err e = { 0 };
 	char path[160], back[160];
 	const struct qwen_load plain = { 0 };
-	const char *dir = model("folder", QWEN_W_F32, 12, 3, true);
+	const char *dir = mixture_make(root, "folder", QWEN_W_F32, 12, 3, true);
 
 	ref_open(&r, dir);
 	snprintf(path, sizeof(path), "%s/mixture.gguf", root);
