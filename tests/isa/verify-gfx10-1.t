@@ -3,64 +3,17 @@
 # takes the code when it is mended.  What clang-19 compiles for a gfx1010 is right,
 # and wrong without any one of the instructions by which it mends it.
 . tests/tap.sh
+. tests/kernel.sh
 
 isa=$T0_BUILD/t0-isa
 
 # kernel BODY: s[2:3] is a pointer that was loaded, v0 an offset
 kernel() {
-	cat <<EOF
-	.amdgcn_target "amdgcn-amd-amdhsa--gfx1010"
-	.amdhsa_code_object_version 5
-	.text
-	.globl k
-	.p2align 8
-	.type k,@function
-k:
-	s_load_dwordx2 s[2:3], s[0:1], 0x0
+	kernel_text gfx1010 8 1024 "	s_load_dwordx2 s[2:3], s[0:1], 0x0
 	v_lshlrev_b32_e32 v0, 2, v0
 	v_mov_b32_e32 v1, 1
 	s_waitcnt lgkmcnt(0)
-$1
-	s_endpgm
-.Lend:
-	.size k, .Lend-k
-	.section .rodata,"a",@progbits
-	.p2align 6
-	.amdhsa_kernel k
-		.amdhsa_kernarg_size 8
-		.amdhsa_group_segment_fixed_size 1024
-		.amdhsa_user_sgpr_kernarg_segment_ptr 1
-		.amdhsa_next_free_vgpr 8
-		.amdhsa_next_free_sgpr 8
-	.end_amdhsa_kernel
-	.amdgpu_metadata
----
-amdhsa.kernels:
-  - .args:
-      - .offset: 0
-        .size: 8
-        .value_kind: global_buffer
-        .address_space: global
-        .name: x
-    .group_segment_fixed_size: 1024
-    .kernarg_segment_align: 8
-    .kernarg_segment_size: 8
-    .max_flat_workgroup_size: 32
-    .name: k
-    .private_segment_fixed_size: 0
-    .sgpr_count: 8
-    .sgpr_spill_count: 0
-    .symbol: k.kd
-    .vgpr_count: 8
-    .vgpr_spill_count: 0
-    .wavefront_size: 32
-amdhsa.target: amdgcn-amd-amdhsa--gfx1010
-amdhsa.version:
-  - 1
-  - 2
-...
-	.end_amdgpu_metadata
-EOF
+$1"
 }
 
 # look NAME RULE BODY: RULE is found, or nothing where it is "none"

@@ -3,70 +3,20 @@
 # checked mode take those that suffice, and find those that do not.  What clang-19
 # compiles for a gfx1030 is right.
 . tests/tap.sh
+. tests/kernel.sh
 
 isa=$T0_BUILD/t0-isa
 
 # kernel VMCNT LGKMCNT: 20 loads, of which the first is used
 kernel() {
-	cat <<EOF
-	.amdgcn_target "amdgcn-amd-amdhsa--gfx1030"
-	.amdhsa_code_object_version 5
-	.text
-	.globl k
-	.p2align 8
-	.type k,@function
-k:
-	s_load_dwordx2 s[2:3], s[0:1], 0x0
+	kernel_text gfx1030 21 0 "	s_load_dwordx2 s[2:3], s[0:1], 0x0
 	v_lshlrev_b32_e32 v0, 2, v0
 	s_waitcnt lgkmcnt($2)
-EOF
-	for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
-		echo "	global_load_dword v$i, v0, s[2:3]"
-	done
-	cat <<EOF
+$(seq 20 | sed 's/.*/	global_load_dword v&, v0, s[2:3]/')
 	s_waitcnt vmcnt($1)
 	v_add_nc_u32_e32 v1, 1, v1
 	s_waitcnt vmcnt(0)
-	global_store_dword v0, v1, s[2:3]
-	s_endpgm
-.Lend:
-	.size k, .Lend-k
-	.section .rodata,"a",@progbits
-	.p2align 6
-	.amdhsa_kernel k
-		.amdhsa_kernarg_size 8
-		.amdhsa_user_sgpr_kernarg_segment_ptr 1
-		.amdhsa_next_free_vgpr 21
-		.amdhsa_next_free_sgpr 4
-	.end_amdhsa_kernel
-	.amdgpu_metadata
----
-amdhsa.kernels:
-  - .args:
-      - .offset: 0
-        .size: 8
-        .value_kind: global_buffer
-        .address_space: global
-        .name: x
-    .group_segment_fixed_size: 0
-    .kernarg_segment_align: 8
-    .kernarg_segment_size: 8
-    .max_flat_workgroup_size: 32
-    .name: k
-    .private_segment_fixed_size: 0
-    .sgpr_count: 4
-    .sgpr_spill_count: 0
-    .symbol: k.kd
-    .vgpr_count: 21
-    .vgpr_spill_count: 0
-    .wavefront_size: 32
-amdhsa.target: amdgcn-amd-amdhsa--gfx1030
-amdhsa.version:
-  - 1
-  - 2
-...
-	.end_amdgpu_metadata
-EOF
+	global_store_dword v0, v1, s[2:3]"
 }
 
 # look VMCNT LGKMCNT STATUS NAME
