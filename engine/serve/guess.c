@@ -8,9 +8,6 @@
  * was.  What rests is looked at after so many passes.
  */
 enum { BEGIN = 2, REST = 32 };
-/* Of what is known of costs, and of what is right, what is new. */
-#define COST_NEW  0.125
-#define RIGHT_NEW 0.125
 /* What a token more costs of one of a pass, at a guess, until it is known. */
 #define COST_GUESS 0.25
 /* Of a text's time, for looks. */
@@ -23,16 +20,6 @@ void qwen_guess_begin(struct qwen_guessing *g, uint32_t behind)
 	*g = (struct qwen_guessing){
 		.most = BEGIN, .right = 0.5, .rested = 1, .behind = behind
 	};
-}
-
-/* What disturbs the machine for a while counts no more than twice. */
-static void average(double *known, double now)
-{
-	if (!(*known > 0))
-		*known = now;
-	else
-		*known += COST_NEW *
-			  ((now < 2 * *known ? now : 2 * *known) - *known);
 }
 
 /* Seconds of a pass of n tokens; of what was not seen, after a shorter one. */
@@ -50,12 +37,8 @@ static double speed_of(const struct qwen_guess_costs *c,
 		       const struct qwen_guessing *g, uint32_t texts,
 		       uint32_t n)
 {
-	double tokens = texts, chance = 1;
+	const double tokens = texts - 1 + qwen_pace_tokens(g->right, n);
 
-	for (uint32_t i = 0; i < n; i++) {
-		chance *= g->right;
-		tokens += chance;
-	}
 	return tokens / (pass_of(c, texts + n) + c->propose * n);
 }
 
@@ -99,18 +82,18 @@ void qwen_guess_asked(struct qwen_guess_costs *c, struct qwen_guessing *g,
 	const double each = n ? seconds / n : seconds;
 
 	if (!g->rested)
-		average(&c->propose, each);
+		qwen_pace_average(&c->propose, each);
 	else if (c->propose > each)
 		c->propose = each;
 	if (g->rested && g->behind)
-		average(&c->read, seconds / g->behind);
+		qwen_pace_average(&c->read, seconds / g->behind);
 	g->behind = 0;
 }
 
 void qwen_guess_pass(struct qwen_guess_costs *c, uint32_t tokens, bool proposed,
 		     double seconds)
 {
-	average(&c->pass[tokens], seconds);
+	qwen_pace_average(&c->pass[tokens], seconds);
 	c->since = proposed ? c->since + 1 : 0;
 }
 
@@ -121,8 +104,7 @@ void qwen_guess_see(struct qwen_guessing *g, uint32_t n, uint32_t right)
 		g->rested++;
 		return;
 	}
-	for (uint32_t i = 0; i < n && i <= right; i++)
-		g->right += RIGHT_NEW * ((i < right) - g->right);
+	qwen_pace_learn(&g->right, n, right);
 	if (!right) {
 		g->most /= 2;
 	} else if (right == n) {

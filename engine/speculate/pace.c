@@ -62,13 +62,12 @@ static uint32_t longest_tried(const struct qwen_pace *p)
 	return 2 * n + 1 < p->most ? 2 * n + 1 : p->most;
 }
 
-/* Of a pass with n proposals, at a guess. */
-static double tokens_of(const struct qwen_pace *p, uint32_t kind, uint32_t n)
+double qwen_pace_tokens(double right, uint32_t n)
 {
 	double tokens = 1, chance = 1;
 
-	for (uint32_t i = 0; i < p->deep[n]; i++) {
-		chance *= p->right[kind];
+	for (uint32_t i = 0; i < n; i++) {
+		chance *= right;
 		tokens += chance;
 	}
 	return tokens;
@@ -84,7 +83,8 @@ uint32_t qwen_pace_length(const struct qwen_pace *p, uint32_t kind)
 	best = 1 / p->pass[0];
 	most = longest_tried(p);
 	for (uint32_t i = 1; i <= most; i++) {
-		const double speed = tokens_of(p, kind, i) / cost_of(p, i);
+		const double speed = qwen_pace_tokens(p->right[kind],
+							p->deep[i]) / cost_of(p, i);
 		if (speed > best) {
 			best = speed;
 			n = i;
@@ -107,13 +107,18 @@ uint32_t qwen_pace_longest(const struct qwen_pace *p, uint32_t kinds)
 	return longest;
 }
 
-/* What disturbs the machine for a while counts no more than twice. */
-static void average(double *known, double now)
+void qwen_pace_average(double *known_s, double now_s)
 {
-	if (!(*known > 0))
-		*known = now;
+	if (!(*known_s > 0))
+		*known_s = now_s;
 	else
-		*known += COST_NEW * (clamp(now, 0, 2 * *known) - *known);
+		*known_s += COST_NEW * (clamp(now_s, 0, 2 * *known_s) - *known_s);
+}
+
+void qwen_pace_learn(double *right, uint32_t n, uint32_t taken)
+{
+	for (uint32_t i = 0; i < n && i <= taken; i++)
+		*right += RIGHT_NEW * ((i < taken) - *right);
 }
 
 void qwen_pace_see(struct qwen_pace *p, uint32_t kind, uint32_t n,
@@ -126,12 +131,11 @@ void qwen_pace_see(struct qwen_pace *p, uint32_t kind, uint32_t n,
 		p->account = ACCOUNT_BEGIN * p->pass[0];
 		return;
 	}
-	average(&p->pass[n], pass_s);
+	qwen_pace_average(&p->pass[n], pass_s);
 	if (n)
-		average(&p->propose, propose_s / n);
+		qwen_pace_average(&p->propose, propose_s / n);
 	p->deep[n] = deep;
-	for (uint32_t i = 0; i < deep && i <= right; i++)
-		p->right[kind] += RIGHT_NEW * ((i < right) - p->right[kind]);
+	qwen_pace_learn(&p->right[kind], deep, right);
 	p->since_one = n ? p->since_one + 1 : 0;
 	const double one = p->pass[0];
 	const double spent =

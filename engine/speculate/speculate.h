@@ -227,6 +227,15 @@ struct qwen_pace {
 	uint32_t since_one; /* passes since the last without proposals */
 };
 void qwen_pace_init(struct qwen_pace *p, uint32_t most);
+/*
+ * What is known of seconds, after another measurement: an exponential average,
+ * in which what disturbs the machine for a while counts no more than twice.
+ */
+void qwen_pace_average(double *known_s, double now_s);
+/* The chance that a proposal is right behind right ones, after `taken` of n. */
+void qwen_pace_learn(double *right, uint32_t n, uint32_t taken);
+/* Tokens of a pass with n proposals, each right with this chance: one at least. */
+double qwen_pace_tokens(double right, uint32_t n);
 /* How many of a kind, 0 .. most. */
 uint32_t qwen_pace_length(const struct qwen_pace *p, uint32_t kind);
 /* The longest of so many kinds. */
