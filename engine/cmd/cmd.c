@@ -1,6 +1,7 @@
 /*
  * engine/cmd/cmd.c - models, prompts and states of a command line.
  */
+#include <inttypes.h>
 #include <ctype.h>
 #include <errno.h>
 #include <math.h>
@@ -314,6 +315,17 @@ const char *qwen_cmd_activations(const struct qwen_model *m, bool wide)
 		       "the device's" :
 		       qwen_activations_name(cpu_activations(
 			       m, m->layer[0].q.type, wide));
+}
+
+bool qwen_options_check(const struct qwen_option *v, size_t n, struct err *e)
+{
+	for (size_t i = 0; i < n; i++)
+		if (v[i].got < v[i].least || v[i].got > v[i].most)
+			return err_set(e, ERR_USAGE,
+				       "--%s %" PRIu64 "; wanted %" PRIu64
+				       " to %" PRIu64, v[i].name, v[i].got,
+				       v[i].least, v[i].most);
+	return true;
 }
 
 const char *qwen_cmd_name(const char *path)

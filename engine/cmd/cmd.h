@@ -120,6 +120,13 @@ const char *qwen_cmd_activations(const struct qwen_model *m, bool wide);
 const char *qwen_cmd_name(const char *path);
 enum { QWEN_INPUTS = 6 * PATH_MAX + 256 };
 
+/* What numbers of options may be: the first that is not is refused. */
+struct qwen_option {
+	const char *name; /* without -- */
+	uint64_t got, least, most;
+};
+bool qwen_options_check(const struct qwen_option *v, size_t n, struct err *e);
+
 /* --devices; `processor`: it is what computes, which is one. */
 bool qwen_cmd_devices(const struct qwen_cmd *c, bool processor, struct err *e);
 /* --accumulate: batches of a step, which --devices share. */

@@ -91,3 +91,39 @@ void qwen_config_print(const struct qwen_config *c, struct buf *config,
 		json_object_set_new(j, "eos_token_id", stops_json(c));
 	add_json(generation, j);
 }
+
+bool qwen_text_write(const char *dir, const char *name, const struct buf *text,
+		     struct err *e)
+{
+	struct buf path = { 0 };
+
+	buf_printf(&path, "%s/%s", dir, name);
+	bool ok = file_write_atomic(path.data, text->data, text->len, e);
+	buf_fini(&path);
+	return ok;
+}
+
+bool qwen_json_write(const char *dir, const char *name, json_t *j,
+		     struct err *e)
+{
+	struct buf text = { 0 };
+
+	add_json(&text, j);
+	bool ok = qwen_text_write(dir, name, &text, e);
+	buf_fini(&text);
+	return ok;
+}
+
+bool qwen_config_write(const struct qwen_config *c, const char *dir,
+		       struct err *e)
+{
+	struct buf config = { 0 }, generation = { 0 };
+
+	qwen_config_print(c, &config, &generation);
+	bool ok = qwen_text_write(dir, "config.json", &config, e) &&
+		  qwen_text_write(dir, "generation_config.json", &generation,
+				  e);
+	buf_fini(&config);
+	buf_fini(&generation);
+	return ok;
+}

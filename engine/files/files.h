@@ -12,6 +12,8 @@
 
 #include "base/base.h"
 
+struct json_t; /* jansson's */
+
 /* ---------------------------------------------------------- config.c ---- */
 
 /*
@@ -103,6 +105,13 @@ bool qwen_config_parse(struct qwen_config *c, const char *config,
 /* config_write.c: both files' text, which reads back as it is; appended. */
 void qwen_config_print(const struct qwen_config *c, struct buf *config,
 		       struct buf *generation);
+/* Both files in a folder; any text, or what `j` has, which it takes, in one. */
+bool qwen_config_write(const struct qwen_config *c, const char *dir,
+		       struct err *e);
+bool qwen_text_write(const char *dir, const char *name, const struct buf *text,
+		     struct err *e);
+bool qwen_json_write(const char *dir, const char *name, struct json_t *j,
+		     struct err *e);
 /* Is a text over behind this token? */
 bool qwen_config_stops(const struct qwen_config *c, uint32_t id);
 /* Parameters in all. */

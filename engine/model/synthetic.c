@@ -304,33 +304,10 @@ static bool shard_write(const char *path, const struct specs *s, uint32_t shard,
 
 /* ---- the other files ---- */
 
-static bool text_write(const char *dir, const char *name, const char *text,
-		       size_t len, struct err *e)
-{
-	struct buf path = { 0 };
-
-	buf_printf(&path, "%s/%s", dir, name);
-	bool ok = file_write_atomic(path.data, text, len, e);
-	buf_fini(&path);
-	return ok;
-}
-
-static bool json_write(const char *dir, const char *name, json_t *j,
-		       struct err *e)
-{
-	char *s = json_dumps(j, JSON_INDENT(2));
-	bool ok = text_write(dir, name, s, strlen(s), e);
-
-	free(s);
-	json_decref(j);
-	return ok;
-}
-
 /* Of sampling what Qwen3's own files say. */
 static bool config_write(const char *dir, const struct qwen_config *c,
 			 uint32_t stop, struct err *e)
 {
-	struct buf config = { 0 }, generation = { 0 };
 	struct qwen_config as = *c;
 
 	as.sample = true;
@@ -341,13 +318,7 @@ static bool config_write(const char *dir, const struct qwen_config *c,
 	as.repetition_penalty = 1;
 	as.stop[0] = stop;
 	as.n_stops = 1;
-	qwen_config_print(&as, &config, &generation);
-	bool ok = text_write(dir, "config.json", config.data, config.len, e) &&
-		  text_write(dir, "generation_config.json", generation.data,
-			     generation.len, e);
-	buf_fini(&config);
-	buf_fini(&generation);
-	return ok;
+	return qwen_config_write(&as, dir, e);
 }
 
 static bool index_write(const char *dir, const struct specs *s,
@@ -362,7 +333,7 @@ static bool index_write(const char *dir, const struct specs *s,
 		json_object_set_new(map, s->v[i].name, json_string(name));
 		total += (json_int_t)s->v[i].size_bytes;
 	}
-	return json_write(dir, "model.safetensors.index.json",
+	return qwen_json_write(dir, "model.safetensors.index.json",
 			  json_pack("{s:{s:I}, s:o}", "metadata", "total_size",
 				    total, "weight_map", map), e);
 }
@@ -387,7 +358,7 @@ static bool file_copy(const char *from, const char *dir, const char *name,
 	*there = access(path.data, R_OK) == 0;
 	if (*there)
 		ok = file_read(path.data, 0, &text, e) &&
-		     text_write(dir, name, text.data, text.len, e);
+		     qwen_text_write(dir, name, &text, e);
 	else
 		file_remove(dir, name);
 	buf_fini(&path);
@@ -427,7 +398,7 @@ static bool tokenizer_learn(const char *dir, uint32_t vocab, struct err *e)
 			ok = file_read(text[i], 0, &in, e);
 	ok = ok &&
 	     qwen_bpe_train(in.data ? in.data : "", in.len, vocab, &out, e) &&
-	     text_write(dir, "tokenizer.json", out.data, out.len, e);
+	     qwen_text_write(dir, "tokenizer.json", &out, e);
 	buf_fini(&in);
 	buf_fini(&out);
 	return ok;

@@ -213,34 +213,17 @@ static bool weights_write(struct writing *w, const char *dir, const char *name,
 	return ok;
 }
 
-static bool text_write(const char *dir, const char *name, const struct buf *text,
-		       struct err *e)
-{
-	struct buf path = { 0 };
-
-	buf_printf(&path, "%s/%s", dir, name);
-	bool ok = file_write_atomic(path.data, text->data, text->len, e);
-	buf_fini(&path);
-	return ok;
-}
-
 bool train_write(const struct train *x, const char *dir, bool average,
 		 struct err *e)
 {
 	const struct train_graph *g = train_graph_of(x);
-	struct buf config = { 0 }, generation = { 0 };
 	/* Norms are f32 in a graph, and of the matrices' type in its file. */
 	struct writing w = { .x = x, .average = average, .n = g->n_tensors,
 			     .width = g->value[g->param[0].weight].width };
 
-	qwen_config_print(&g->config, &config, &generation);
-	bool ok = train_fetch(x, e) && file_make_folders(dir, e) &&
-		  text_write(dir, "config.json", &config, e) &&
-		  text_write(dir, "generation_config.json", &generation, e) &&
-		  weights_write(&w, dir, "model.safetensors", e);
-	buf_fini(&config);
-	buf_fini(&generation);
-	return ok;
+	return train_fetch(x, e) && file_make_folders(dir, e) &&
+	       qwen_config_write(&g->config, dir, e) &&
+	       weights_write(&w, dir, "model.safetensors", e);
 }
 
 /* The kinds of matrices that have adapters: "q_proj". */
@@ -267,8 +250,9 @@ bool train_adapters_write(const struct train *x, const char *dir,
 	struct writing w = { .x = x, .first = g->n_tensors,
 			     .n = g->n_params - g->n_tensors, .width = 4 };
 	int rank = (int)g->param[g->n_tensors].rows;
-	struct buf text = { 0 };
 
+	if (!train_fetch(x, e) || !file_make_folders(dir, e))
+		return false;
 	json_t *name = json_string(base);
 	json_t *j = json_pack("{s:s, s:s, s:o, s:i, s:i, s:o, s:f, s:s, s:b, "
 			      "s:b, s:b}", "peft_type", "LORA", "task_type",
@@ -278,13 +262,6 @@ bool train_adapters_write(const struct train *x, const char *dir,
 			      targets_json(g), "lora_dropout", 0., "bias",
 			      "none", "fan_in_fan_out", 0, "use_rslora", 0,
 			      "inference_mode", 1);
-	char *s = json_dumps(j, JSON_INDENT(2));
-	buf_adds(&text, s);
-	free(s);
-	json_decref(j);
-	bool ok = train_fetch(x, e) && file_make_folders(dir, e) &&
-		  text_write(dir, "adapter_config.json", &text, e) &&
-		  weights_write(&w, dir, "adapter_model.safetensors", e);
-	buf_fini(&text);
-	return ok;
+	return qwen_json_write(dir, "adapter_config.json", j, e) &&
+	       weights_write(&w, dir, "adapter_model.safetensors", e);
 }

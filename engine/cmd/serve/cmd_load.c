@@ -61,10 +61,7 @@ static bool rates_read(struct load *l, struct err *e)
 
 static bool options_check(const struct qwen_cmd *c, struct err *e)
 {
-	const struct {
-		const char *name;
-		uint64_t got, least, most;
-	} all[] = {
+	const struct qwen_option all[] = {
 		{ "requests", c->requests, 1, 1 << 20 },
 		{ "samples", c->samples, 1, 1000 },
 		{ "tokens", c->tokens, 1, INT32_MAX },
@@ -72,15 +69,8 @@ static bool options_check(const struct qwen_cmd *c, struct err *e)
 		{ "timeout", c->timeout, 1, 1000000 },
 	};
 
-	for (size_t i = 0; i < ARRAY_SIZE(all); i++)
-		if (all[i].got < all[i].least || all[i].got > all[i].most)
-			return err_set(e, ERR_USAGE,
-				       "--%s %llu; wanted %llu "
-				       "to %llu",
-				       all[i].name,
-				       (unsigned long long)all[i].got,
-				       (unsigned long long)all[i].least,
-				       (unsigned long long)all[i].most);
+	if (!qwen_options_check(all, ARRAY_SIZE(all), e))
+		return false;
 	if (!(c->within_first > 0) || !(c->within_token > 0))
 		return err_set(e, ERR_USAGE,
 			       "--within-first %g --within-token "

@@ -318,10 +318,7 @@ static bool key_read(struct server *s, struct err *e)
 /* What an option of numbers may be. */
 static bool options_check(const struct qwen_cmd *c, struct err *e)
 {
-	const struct {
-		const char *name;
-		uint64_t got, least, most;
-	} all[] = {
+	const struct qwen_option all[] = {
 		{ "sequences", c->sequences, 1, 1024 },
 		{ "context", c->context, 1, UINT32_MAX / 2 },
 		{ "chunk", c->chunk, 1, 1 << 20 },
@@ -335,16 +332,7 @@ static bool options_check(const struct qwen_cmd *c, struct err *e)
 		{ "grace", c->grace, 0, 1000000 },
 	};
 
-	for (size_t i = 0; i < ARRAY_SIZE(all); i++)
-		if (all[i].got < all[i].least || all[i].got > all[i].most)
-			return err_set(e, ERR_USAGE,
-				       "--%s %llu; wanted %llu "
-				       "to %llu",
-				       all[i].name,
-				       (unsigned long long)all[i].got,
-				       (unsigned long long)all[i].least,
-				       (unsigned long long)all[i].most);
-	return true;
+	return qwen_options_check(all, ARRAY_SIZE(all), e);
 }
 
 /* Once the tokenizer is there. */

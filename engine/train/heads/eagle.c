@@ -247,7 +247,7 @@ static const void *part_bytes(void *ctx, size_t i, struct err *e)
 	return h->w[i]->data;
 }
 
-static bool config_write(const struct qwen_config *c, const char *dir,
+static bool write_config(const struct qwen_config *c, const char *dir,
 			 const char *base, struct err *e)
 {
 	json_t *name = json_string(base);
@@ -261,15 +261,8 @@ static bool config_write(const struct qwen_config *c, const char *dir,
 		"draft_vocab_size", (json_int_t)c->vocab, "rms_norm_eps",
 		c->norm_eps, "rope_theta", c->rope_theta,
 		"base_model_name_or_path", name ? name : json_null());
-	char *text = json_dumps(j, JSON_INDENT(2));
-	struct buf path = { 0 };
 
-	buf_printf(&path, "%s/config.json", dir);
-	bool ok = file_write_atomic(path.data, text, strlen(text), e);
-	buf_fini(&path);
-	free(text);
-	json_decref(j);
-	return ok;
+	return qwen_json_write(dir, "config.json", j, e);
 }
 
 bool train_eagle_write(const struct train_eagle *h, const char *dir,
@@ -290,7 +283,7 @@ bool train_eagle_write(const struct train_eagle *h, const char *dir,
 		};
 	}
 	bool ok = file_make_folders(dir, e) &&
-		  config_write(&h->m->config, dir, base, e) &&
+		  write_config(&h->m->config, dir, base, e) &&
 		  qwen_tensors_write(
 			  arena_printf(&mem, "%s/model.safetensors", dir), t,
 			  TRAIN_EAGLE_PARTS, part_bytes, (void *)h, e);

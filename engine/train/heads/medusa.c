@@ -66,22 +66,15 @@ static const void *tensor_bytes(void *ctx, size_t i, struct err *e)
 	return of[i % 3][i / 3]->data;
 }
 
-static bool config_write(const struct train_medusa *h, const char *dir,
+static bool write_config(const struct train_medusa *h, const char *dir,
 			 const char *base, struct err *e)
 {
 	json_t *name = json_string(base);
 	json_t *j = json_pack("{s:i, s:i, s:o}", "medusa_num_heads", (int)h->n,
 			      "medusa_num_layers", 1, "base_model_name_or_path",
 			      name ? name : json_null());
-	char *text = json_dumps(j, JSON_INDENT(2));
-	struct buf path = { 0 };
 
-	buf_printf(&path, "%s/config.json", dir);
-	bool ok = file_write_atomic(path.data, text, strlen(text), e);
-	buf_fini(&path);
-	free(text);
-	json_decref(j);
-	return ok;
+	return qwen_json_write(dir, "config.json", j, e);
 }
 
 bool train_medusa_write(const struct train_medusa *h, const char *dir,
@@ -101,7 +94,7 @@ bool train_medusa_write(const struct train_medusa *h, const char *dir,
 			.n_dims = i % 3 == 1 ? 1 : 2,
 			.shape = { i % 3 == 2 ? vocab : hidden, hidden },
 		};
-	bool ok = file_make_folders(dir, e) && config_write(h, dir, base, e) &&
+	bool ok = file_make_folders(dir, e) && write_config(h, dir, base, e) &&
 		  qwen_tensors_write(
 			  arena_printf(&mem, "%s/medusa_lm_head.safetensors",
 				       dir),
