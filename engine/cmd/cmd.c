@@ -1,9 +1,9 @@
 /*
  * engine/cmd/cmd.c - models, prompts and states of a command line.
  */
-#include <inttypes.h>
 #include <ctype.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
