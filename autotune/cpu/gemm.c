@@ -23,13 +23,14 @@ struct share {
 	size_t k; /* of all, in units, as all that count k's here */
 	unsigned cut, cuts; /* of the rows */
 	size_t step;	    /* kc is a multiple of it */
+	bool keep; /* packed rows, for they meet several blocks of columns */
 	/* Of the block that is packed: */
 	size_t k0, depth, packed0, packed1;
 	/* Columns of the next one that are still to be fetched ahead. */
 	size_t ahead0, ahead1, ahead_k0;
 	/* The scratch: */
 	float *pack;  /* panels [depth][width] */
-	float *lines; /* of how.rows, kc's */
+	float *lines; /* of how.rows, kc's; where they are kept, all, depth's */
 	float *made;  /* [width or how.rows][odd_lines(MADE_K)] */
 	float *tile;  /* [how.rows][tile_ld] */
 	size_t tile_ld;
@@ -142,7 +143,8 @@ static void lay_out(struct share *s, struct cpu_gemm_scratch *scratch)
 {
 	size_t nc = round_up(s->how.nc, width_of(s));
 	size_t pack = s->how.depth * nc;
-	size_t rows = s->how.rows * round_up(s->how.kc, 16);
+	size_t rows = s->keep ? (s->row1 - s->row0) * s->how.depth :
+				s->how.rows * s->how.kc;
 	size_t made = size_max(s->how.rows, width_of(s)) * odd_lines(MADE_K);
 
 	s->tile_ld = odd_lines(nc);
@@ -205,6 +207,14 @@ static void pack_panels(const struct share *s)
 	}
 }
 
+/* Where a panel's rows are packed. */
+static float *lines_of(const struct share *s, const struct panel *p)
+{
+	return s->keep ? s->lines + (p->i - s->row0) * s->how.depth +
+				 (p->k0 - s->k0) * p->n :
+			 s->lines;
+}
+
 static void rows_made(const struct share *s, const struct panel *p)
 {
 	size_t unit = s->kernels->unit, all = values_of(s, p->k0, p->k);
@@ -214,24 +224,32 @@ static void rows_made(const struct share *s, const struct panel *p)
 		struct cpu_gemm_source from =
 			make_source(s, p->i, p->n, p->k0 * unit + at, k);
 		s->kernels->pack_lines(&from, p->n, k,
-				       s->lines + at / unit * p->n);
+				       lines_of(s, p) + at / unit * p->n);
 	}
+}
+
+/* Are they there from the first block of columns? */
+static bool lines_kept(const struct share *s)
+{
+	return s->keep && s->packed0 > s->column0;
 }
 
 /* The rows where a tile reads them. */
 static void rows_at(const struct share *s, const struct panel *p,
 		    struct cpu_gemm_block *b)
 {
+	b->p = lines_of(s, p);
+	b->k = p->k;
+	if (lines_kept(s))
+		return;
 	if (s->rows.type >= CPU_GEMM_MADE) {
 		rows_made(s, p);
 	} else {
 		struct cpu_gemm_source from =
 			source_at(s, &s->rows, p->i, p->k0);
 		s->kernels->pack_lines(&from, p->n, values_of(s, p->k0, p->k),
-				       s->lines);
+				       lines_of(s, p));
 	}
-	b->p = s->lines;
-	b->k = p->k;
 }
 
 static void ahead_of(const struct share *s, struct cpu_gemm_block *b,
@@ -257,7 +275,11 @@ static void ahead_at(struct share *s, const struct panel *next, size_t j,
 	b->ahead_ld_bytes = 0;
 	b->ahead_shift = 2;
 	if (row < next->n) {
-		if (s->rows.type < CPU_GEMM_MADE)
+		if (lines_kept(s)) {
+			b->ahead_ld_bytes = next->k * sizeof(float);
+			b->ahead = (const char *)lines_of(s, next) +
+				   row * b->ahead_ld_bytes;
+		} else if (s->rows.type < CPU_GEMM_MADE)
 			ahead_of(s, b, &s->rows, next->i + row, next->k0);
 	} else if (s->ahead0 < s->ahead1) {
 		ahead_of(s, b, &s->columns, s->ahead0, s->ahead_k0);
@@ -381,6 +403,9 @@ static void run_tiles(struct share *s, struct cpu_gemm_scratch *scratch)
 	/* As many steps as kc asks for, but even ones. */
 	s->how.kc = (uint16_t)even_part(s->k, s->how.kc, s->step);
 	size_t deep = s->how.depth / s->how.kc * s->how.kc;
+	s->keep = columns > nc && s->n_list == 1;
+	if (s->keep)
+		rows_of(s, 0);
 	lay_out(s, scratch);
 	for (s->k0 = 0; s->k0 < s->k; s->k0 += deep) {
 		s->depth = size_min(deep, s->k - s->k0);

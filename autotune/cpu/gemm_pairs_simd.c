@@ -24,21 +24,36 @@ static ALWAYS vf load_up_to(enum cpu_gemm_type type, const void *p, size_t i,
 			    (vf){ 0 };
 }
 
-/* 32 values from i on as 16 pairs; zeros behind the first n. */
+static ALWAYS vf pair_up(vf low, vf high)
+{
+	vf out;
+
+	__asm__("vcvtne2ps2bf16 %1, %2, %0" : "=v"(out) : "v"(low), "v"(high));
+	return out;
+}
+
+/* 32 values from i on as 16 pairs. */
+static ALWAYS vf load_all_pairs(enum cpu_gemm_type type, const void *p,
+				size_t i)
+{
+	return type == CPU_GEMM_BF16 ?
+		       load((const float *)((const uint16_t *)p + i)) :
+		       pair_up(load_type(type, p, i),
+			       load_type(type, p, i + LANES));
+}
+
+/* The same; zeros behind the first n. */
 static ALWAYS vf load_pairs(enum cpu_gemm_type type, const void *p, size_t i,
 			    size_t n)
 {
-	vf low, high, out;
-
 	if (type == CPU_GEMM_BF16) {
 		__mmask32 some = n >= 32 ? ~0u : (1u << n) - 1;
 		return (vf)_mm512_maskz_loadu_epi16(some,
 						    (const uint16_t *)p + i);
 	}
-	low = load_up_to(type, p, i, n);
-	high = load_up_to(type, p, i + LANES, n > LANES ? n - LANES : 0);
-	__asm__("vcvtne2ps2bf16 %1, %2, %0" : "=v"(out) : "v"(low), "v"(high));
-	return out;
+	return pair_up(load_up_to(type, p, i, n),
+		       load_up_to(type, p, i + LANES,
+				  n > LANES ? n - LANES : 0));
 }
 
 static ALWAYS void lines_type(enum cpu_gemm_type type,
@@ -48,7 +63,10 @@ static ALWAYS void lines_type(enum cpu_gemm_type type,
 	for (size_t i = 0; i < rows; i++) {
 		const void *p = row_of(type, s, i);
 		float *to = out + i * LANES;
-		for (size_t at = 0; at < k; at += 32, to += rows * LANES)
+		size_t at = 0;
+		for (; at + 32 <= k; at += 32, to += rows * LANES)
+			store(to, load_all_pairs(type, p, at));
+		if (at < k)
 			store(to, load_pairs(type, p, at, k - at));
 	}
 }

@@ -171,9 +171,11 @@ static void unit_shape(struct bench_rows *r, struct table *t,
 		table_cell(t, 3, "%.3f %.3f-%.3f", x.value, x.lo, x.hi);
 	}
 	onednn_fini(&their);
-	bench_fini(&b);
-	if (bytes)
+	if (bytes) {
 		free((void *)(uintptr_t)ints.scale);
+		b.g.b = b.wide;
+	}
+	bench_fini(&b);
 }
 
 static bool units(struct bench_rows *r, const struct bench_args *a,
