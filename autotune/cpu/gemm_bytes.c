@@ -52,8 +52,27 @@ static size_t round_up(size_t n, size_t unit)
 	return (n + unit - 1) / unit * unit;
 }
 
-/* The packed panel, columns j .. j + n: groups g0 .. of k's, of all rows. */
-static void run_panel(const struct share *s, size_t j, size_t n, size_t g0)
+/* Asks for stored columns [j, end) that are packed soon. */
+static void fetch_columns(const struct share *s, size_t j, size_t end)
+{
+	enum { LINE_BYTES = 64 };
+	const struct cpu_gemm_ints *m = s->g->b;
+
+	for (; j < end; j++) {
+		const uint8_t *p = m->q + j * m->q_row;
+		size_t bytes = s->groups * m->q_group;
+		for (size_t at = 0; at < bytes; at += LINE_BYTES)
+			__builtin_prefetch(p + at, 0, 2);
+	}
+}
+
+/*
+ * The packed panel, columns j .. j + n: groups g0 .. of k's, of all rows.  Behind
+ * it come columns up to `ahead`, which the last tiles of the first groups fetch.
+ */
+#define FETCHING_ROWS 128
+static void run_panel(const struct share *s, size_t j, size_t n, size_t g0,
+		      size_t ahead)
 {
 	const struct cpu_gemm *g = s->g;
 	const size_t lanes = s->kernels->lanes, width = round_up(n, lanes);
@@ -68,8 +87,15 @@ static void run_panel(const struct share *s, size_t j, size_t n, size_t g0)
 		.ldc = straight ? g->ldc : TILE_LD,
 	};
 
+	const size_t most = size_min(FETCHING_ROWS, s->row1 - s->row0);
+	size_t fetched = j + n;
 	for (size_t i = s->row0, rows; i < s->row1; i += rows) {
 		rows = size_min(s->how.rows, s->row1 - i);
+		size_t left = s->row1 - i - rows;
+		size_t fetch = ahead - size_min(ahead - j - n,
+						(ahead - j - n) * left / most);
+		fetch_columns(s, fetched, fetch);
+		fetched = fetch;
 		b.rows = s->rows + (i - s->row0) * b.rows_ld_bytes +
 			 g0 * CPU_BYTES_ROW;
 		b.c = straight ? g->c + i * g->ldc + j :
@@ -84,12 +110,17 @@ static void run_panel(const struct share *s, size_t j, size_t n, size_t g0)
 
 static void run_columns(const struct share *s)
 {
+	const bool stored = s->g->b_type != CPU_GEMM_MADE;
+
 	for (size_t j = s->column0, n; j < s->column1; j += n) {
 		n = size_min(width_of(s), s->column1 - j);
+		size_t ahead = stored ? size_min(j + n + width_of(s),
+						 s->column1) :
+					j + n;
 		s->kernels->pack_columns(s->g, j, n, 0, s->groups, s->pack,
 					 s->space);
 		for (size_t g0 = 0; g0 < s->groups; g0 += s->how.kc)
-			run_panel(s, j, n, g0);
+			run_panel(s, j, n, g0, g0 ? j + n : ahead);
 	}
 }
 

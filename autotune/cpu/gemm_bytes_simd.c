@@ -123,6 +123,10 @@ static ALWAYS void run_tile(enum kind kind, const struct cpu_bytes_block *b,
 					   j * LANES);
 		}
 	for (size_t g = 0; g < b->groups; g++) {
+		/* The rows of the next tile stand behind these. */
+#pragma GCC unroll 4
+		for (int i = rows; i < 2 * rows; i++)
+			__builtin_prefetch(p + (size_t)i * b->rows_ld_bytes);
 		add_group(kind, s, p, b->rows_ld_bytes, q, rows, vecs);
 		p += CPU_BYTES_ROW;
 		q += (QUADS + 1) * vecs * LANES;
@@ -201,19 +205,164 @@ static ALWAYS float quantize_group(const float *x, size_t n, int8_t *q,
 	return d;
 }
 
+static ALWAYS void store_group(char *out, int32_t offset, float scale)
+{
+	memcpy(out + CPU_BYTES_OFFSET, &offset, sizeof(offset));
+	memcpy(out + CPU_BYTES_SCALE, &scale, sizeof(scale));
+}
+
+static ALWAYS void pack_group(const float *x, size_t n, char *out)
+{
+	int32_t sum;
+	float d = quantize_group(x, n, (int8_t *)out, &sum);
+
+	/* Of what is infinite it may be anything. */
+	store_group(out, (int32_t)(-128u * (uint32_t)sum), d);
+}
+
+#if LANES == 16
+/*
+ * n vectors in one, n a power of 2: lane i gets the lanes of vector i % n that
+ * equal it above that, by sum or by the largest.
+ */
+static ALWAYS vi fold_vectors(vi *v, int n, bool sum)
+{
+	vi lane;
+
+	for (int i = 0; i < LANES; i++)
+		lane[i] = i;
+#pragma GCC unroll 4
+	for (int s = n / 2; s; s /= 2) {
+		vi odd = (lane & s) != 0;
+		vi low = lane + (odd & (LANES - s));
+		vi high = lane + s + (odd & (LANES - s));
+#pragma GCC unroll 8
+		for (int i = 0; i < s; i++) {
+			__m512i a = (__m512i)permute_two((vf)v[i],
+							 (vf)v[i + s], low);
+			__m512i b = (__m512i)permute_two((vf)v[i],
+							 (vf)v[i + s], high);
+			v[i] = sum ? (vi)a + (vi)b :
+				     (vi)_mm512_maskz_max_epi32(0xffff, a, b);
+		}
+	}
+	return v[0];
+}
+
+/* Scales of 16 groups, of which no number makes NaN, and their inverses. */
+static ALWAYS vf scale_groups(const float *const *x, vf *inverse)
+{
+	vi top[LANES];
+	vf d, one;
+
+#pragma GCC unroll 16
+	for (int i = 0; i < LANES; i++) {
+		vi a = (vi)load(x[i]) & 0x7fffffff;
+		vi b = (vi)load(x[i] + LANES) & 0x7fffffff;
+		top[i] = (vi)_mm512_maskz_max_epi32(0xffff, (__m512i)a,
+						    (__m512i)b);
+	}
+	d = (vf)fold_vectors(top, LANES, false) / 127;
+	one = 1 / d;
+	*inverse = (vf)((vi)one & (one < __builtin_inff()));
+	return d + (d - d);
+}
+
+/* Two groups of 32 values, times a factor each, to their nearest integers. */
+static ALWAYS vi round_pair(const float *const *x, const float *factor)
+{
+	const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6,
+						10, 14, 3, 7, 11, 15);
+	__m512i v[4];
+
+#pragma GCC unroll 4
+	for (int i = 0; i < 4; i++)
+		v[i] = _mm512_maskz_cvtps_epi32(
+			0xffff, (__m512)(load(x[i / 2] + i % 2 * LANES) *
+					 splat(factor[i / 2])));
+	return (vi)_mm512_maskz_permutexvar_epi32(
+		0xffff, order,
+		_mm512_packs_epi16(_mm512_packs_epi32(v[0], v[1]),
+				   _mm512_packs_epi32(v[2], v[3])));
+}
+
+/* Their integers and offsets. */
+static ALWAYS void round_groups(const float *const *x, const float *scale,
+				const float *factor, char *out)
+{
+	const vi most = (vi){ 0 } + (int32_t)0x80808080;
+	vi sum[LANES / 2];
+	uint64_t both[LANES]; /* offset, scale */
+	vi from, next;
+
+#pragma GCC unroll 8
+	for (int i = 0; i < LANES; i += 2) {
+		vi q = round_pair(x + i, factor + i);
+		char *to = out + i * CPU_BYTES_ROW;
+		memcpy(to, &q, GROUP);
+		memcpy(to + CPU_BYTES_ROW, (char *)&q + GROUP, GROUP);
+		sum[i / 2] = (vi){ 0 };
+		add_quads(AVX512_VNNI, &sum[i / 2], most, q);
+	}
+	/* Of group i it is in lane i / 2, of odd ones 8 lanes behind. */
+	for (int i = 0; i < LANES; i++)
+		from[i] = i % 2 ? LANES + i / 2 : i / 4 + i / 2 % 2 * 8;
+	next = from + ((vi)(from < LANES) & -4) + 8;
+	const vf offset = (vf)-fold_vectors(sum, LANES / 2, true);
+	store((float *)both, permute_two(offset, load(scale), from));
+	store((float *)(both + 8),
+	      permute_two(offset, load(scale), next));
+	for (int i = 0; i < LANES; i++)
+		memcpy(out + i * CPU_BYTES_ROW + CPU_BYTES_OFFSET, &both[i],
+		       sizeof(both[i]));
+}
+
+/*
+ * The same as pack_group() of n whole groups, a multiple of 16, from the `at`-th
+ * of all on; first all scales, for integers wait long for theirs.
+ */
+#define MANY 64
+static ALWAYS void pack_groups(const float *a, size_t lda, size_t groups,
+			       size_t at, size_t n, char *out)
+{
+	float scale[MANY], factor[MANY];
+	const float *x[MANY];
+	size_t row = at / groups, in = at % groups;
+
+	for (size_t i = 0; i < n; i++) {
+		x[i] = a + row * lda + in * GROUP;
+		in = in + 1 < groups ? in + 1 : 0;
+		row += !in;
+	}
+	for (size_t i = 0; i < n; i += LANES) {
+		vf inverse;
+		store(scale + i, scale_groups(x + i, &inverse));
+		store(factor + i, inverse);
+	}
+	for (size_t i = 0; i < n; i += LANES)
+		round_groups(x + i, scale + i, factor + i,
+			     out + (at + i) * CPU_BYTES_ROW);
+}
+#endif
+
 static void pack_rows(const float *a, size_t lda, size_t rows, size_t k,
 		      char *out)
 {
-	for (size_t i = 0; i < rows; i++)
-		for (size_t at = 0; at < k; at += GROUP, out += CPU_BYTES_ROW) {
-			int32_t sum;
-			float d = quantize_group(a + i * lda + at, k - at,
-						 (int8_t *)out, &sum);
-			/* Of what is infinite it may be anything. */
-			sum = (int32_t)(-128u * (uint32_t)sum);
-			memcpy(out + CPU_BYTES_OFFSET, &sum, sizeof(sum));
-			memcpy(out + CPU_BYTES_SCALE, &d, sizeof(d));
-		}
+	const size_t groups = (k + GROUP - 1) / GROUP, all = rows * groups;
+	size_t at = 0;
+
+#if LANES == 16
+	for (size_t n; k % GROUP == 0 && (n = (all - at) / LANES * LANES);
+	     at += n) {
+		n = n < MANY ? n : MANY;
+		pack_groups(a, lda, groups, at, n, out);
+	}
+#endif
+	for (; at < all; at++) {
+		size_t k0 = at % groups * GROUP;
+		pack_group(a + at / groups * lda + k0, k - k0,
+			   out + at * CPU_BYTES_ROW);
+	}
 }
 
 static ALWAYS float scale_at(const uint8_t *p)
@@ -298,6 +447,68 @@ static ALWAYS void turn_columns(enum kind kind, const int8_t *q, const float *d,
 		      load(d + j * LANES));
 }
 
+#if LANES == 16
+/* The bytes of a stored group and the one behind it, 128 added. */
+static ALWAYS vi read_pair(const struct cpu_gemm *g, size_t row, size_t group,
+			   bool both)
+{
+	const struct cpu_gemm_ints *m = g->b;
+	const uint8_t *p = m->q + row * m->q_row + group * m->q_group;
+	const uint8_t *next = both ? p + m->q_group : p;
+
+	if (g->b_type == CPU_GEMM_INT8) {
+		__m256i low = _mm256_loadu_si256((const void *)p);
+		__m256i high = _mm256_loadu_si256((const void *)next);
+		return (vi)_mm512_inserti64x4(_mm512_castsi256_si512(low), high,
+					      1) ^
+		       (int32_t)0x80808080;
+	}
+	__m256i two = _mm256_inserti128_si256(
+		_mm256_castsi128_si256(_mm_loadu_si128((const void *)p)),
+		_mm_loadu_si128((const void *)next), 1);
+	__m512i each = _mm512_maskz_permutexvar_epi64(
+		0xff, _mm512_setr_epi64(0, 1, 0, 1, 2, 3, 2, 3),
+		_mm512_castsi256_si512(two));
+	vi half = (vi)_mm512_maskz_srlv_epi64(
+		0xff, each, _mm512_setr_epi64(0, 0, 4, 4, 0, 0, 4, 4));
+	/* No byte of a half and 120 is above 255. */
+	return (half & 0x0f0f0f0f) + 0x78787878;
+}
+
+/* The same as read_columns() and turn_columns() of LANES stored columns. */
+static ALWAYS void turn_stored(const struct cpu_gemm *g, size_t column,
+			       size_t g0, size_t groups, size_t vecs,
+			       float *out)
+{
+	const struct cpu_gemm_ints *m = g->b;
+	const size_t step = (QUADS + 1) * vecs * LANES;
+
+	for (size_t j = 0; j < groups; j += 2, out += 2 * step) {
+		const bool both = j + 1 < groups;
+		vf v[LANES];
+#pragma GCC unroll 16
+		for (size_t i = 0; i < LANES; i++)
+			v[i] = (vf)read_pair(g, column + i, g0 + j, both);
+		transpose(v);
+#pragma GCC unroll 16
+		for (size_t i = 0; i < LANES; i++)
+			if (i < QUADS || both)
+				store(out + i / QUADS * step +
+					      i % QUADS * vecs * LANES,
+				      v[i]);
+	}
+	out -= (groups + 1) / 2 * 2 * step;
+	for (size_t j = 0; j < groups; j++, out += step) {
+		const uint8_t *p = m->scale + column * m->scale_row +
+				   (g0 + j) * m->scale_group;
+		uint16_t h[LANES];
+		for (size_t i = 0; i < LANES; i++, p += m->scale_row)
+			memcpy(&h[i], p, sizeof(h[i]));
+		store(out + QUADS * vecs * LANES, widen_f16(load_half(h)));
+	}
+}
+#endif
+
 static ALWAYS void pack_kind(enum kind kind, const struct cpu_gemm *g,
 			     size_t column, size_t columns, size_t g0,
 			     size_t groups, float *out, float *space)
@@ -310,6 +521,13 @@ static ALWAYS void pack_kind(enum kind kind, const struct cpu_gemm *g,
 
 	for (size_t j = 0; j < vecs; j++, out += LANES) {
 		size_t left = columns - j * LANES;
+#if LANES == 16
+		if (left >= LANES && g->b_type != CPU_GEMM_MADE) {
+			turn_stored(g, column + j * LANES, g0, groups, vecs,
+				    out);
+			continue;
+		}
+#endif
 		if (left < LANES) {
 			memset(q, 0, LANES * groups * GROUP);
 			memset(d, 0, LANES * groups * sizeof(*d));

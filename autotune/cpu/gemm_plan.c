@@ -346,17 +346,26 @@ static bool amx_pays(const struct cpu_gemm *g)
 	       g->m * g->n > 64 * 64 && g->n >= 16 && g->k >= CPU_AMX_K;
 }
 
-/* Groups of a panel whose integers and scales fill some of the first cache. */
-static void plan_bytes(unsigned level, struct cpu_gemm_config *c)
+/*
+ * All of a panel's groups, that sums be added to C once, as long as they fit
+ * half of the second cache and four rows of them half of the first.
+ */
+#define BYTES_GROUPS 96
+
+static void plan_bytes(const struct cpu_gemm *g, unsigned level,
+		       struct cpu_gemm_config *c)
 {
 	const struct cpu_bytes_kernels *k = cpu_bytes_kernels(level);
+	size_t groups = (g->k + CPU_BYTES_GROUP - 1) / CPU_BYTES_GROUP;
+	size_t parts = (groups + BYTES_GROUPS - 1) / BYTES_GROUPS;
+	uint16_t kc = (uint16_t)((groups + parts - 1) / parts);
 
 	*c = (struct cpu_gemm_config){ .level = (uint8_t)level,
 				       .path = CPU_GEMM_NORMAL,
 				       .rows = k->rows,
 				       .vecs = k->vecs,
-				       .kc = 12,
-				       .depth = 12,
+				       .kc = kc,
+				       .depth = kc,
 				       .nc = 1 };
 }
 
@@ -390,7 +399,7 @@ void cpu_gemm_plan(const struct cpu_gemm *g, unsigned level,
 	    cpu_gemm_may(CPU_LEVEL_BF16))
 		level = CPU_LEVEL_BF16;
 	if (cpu_gemm_is_bytes(level)) {
-		plan_bytes(level, c);
+		plan_bytes(g, level, c);
 		return;
 	}
 	level = level > 4 && level != CPU_LEVEL_BF16 ? 4 : level;
@@ -425,7 +434,7 @@ void cpu_gemm_default(const struct cpu_gemm *g, struct cpu_gemm_config *c)
 	unsigned level = cpu_gemm_level(), bytes = bytes_level(g);
 
 	if (bytes) {
-		plan_bytes(bytes, c);
+		plan_bytes(g, bytes, c);
 		return;
 	}
 	if (level == 4 && g->a_as == CPU_GEMM_BF16 &&
