@@ -24,6 +24,7 @@ struct fault {
 #define WAVE "--block 32"
 #define TWO "--block 64"			/* waves */
 #define GROUPS "--block 32 --grid 64"
+#define TURNS "--block 32 --grid 256 --deadline 50"
 #define SOME "buf:128:u32=iota"
 #define ZERO "buf:128:u32"
 #define SMALL "buf:100:u8=1"
@@ -55,6 +56,8 @@ static const struct fault faults[] = {
 	{ "race", "exchange_elsewhere", "race", "atomic access", ZERO,
 	  GROUPS },
 	{ "race", "clean", NULL, NULL, ZERO, "--block 64 --grid 128" },
+	{ "race", "chain", NULL, NULL, ZERO, TURNS },
+	{ "race", "chain_no_wait", "race", "not ordered", ZERO, TURNS },
 	{ "init", "vgpr_stored", "uninitialised", "v2", SOME, WAVE },
 	{ "init", "lanes_stored", "uninitialised", "lane 16", SOME, WAVE },
 	{ "init", "vgpr_address", "uninitialised", "v4", SOME, WAVE },

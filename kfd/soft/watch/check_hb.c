@@ -44,6 +44,14 @@ static uint32_t search_clock(const struct clocks *c, uint32_t wave)
 	return lo;
 }
 
+static void raise_clock(struct clock *to,
+			const uint32_t done[CLASS_COUNT])
+{
+	for (int k = 0; k < CLASS_COUNT; k++)
+		if (done[k] > to->done[k])
+			to->done[k] = done[k];
+}
+
 static void add_clock(struct clocks *c, uint32_t wave,
 		      const uint32_t done[CLASS_COUNT])
 {
@@ -55,15 +63,43 @@ static void add_clock(struct clocks *c, uint32_t wave,
 		c->n++;
 		c->v[i] = (struct clock){ .wave = wave };
 	}
-	for (int k = 0; k < CLASS_COUNT; k++)
-		if (done[k] > c->v[i].done[k])
-			c->v[i].done[k] = done[k];
+	raise_clock(&c->v[i], done);
+}
+
+/* How many waves of `from` are not in `to`; what both have is raised. */
+static uint32_t raise_clocks(struct clocks *to, const struct clocks *from)
+{
+	uint32_t i = 0, missing = 0;
+
+	for (uint32_t j = 0; j < from->n; j++) {
+		while (i < to->n && to->v[i].wave < from->v[j].wave)
+			i++;
+		if (i < to->n && to->v[i].wave == from->v[j].wave)
+			raise_clock(&to->v[i++], from->v[j].done);
+		else
+			missing++;
+	}
+	return missing;
 }
 
 static void add_clocks(struct clocks *to, const struct clocks *from)
 {
-	for (uint32_t i = 0; i < from->n; i++)
-		add_clock(to, from->v[i].wave, from->v[i].done);
+	const uint32_t missing = raise_clocks(to, from);
+	uint32_t i = to->n, j = from->n, at = to->n + missing;
+
+	if (!missing)
+		return;
+	vec_reserve(to, missing);
+	to->n = at;
+	/* From behind: each goes where one behind it was, or to its own place. */
+	while (j && at > i) {
+		if (i && to->v[i - 1].wave >= from->v[j - 1].wave) {
+			j -= to->v[i - 1].wave == from->v[j - 1].wave;
+			to->v[--at] = to->v[--i];
+		} else {
+			to->v[--at] = from->v[--j];
+		}
+	}
 }
 
 /* ------------------------------------------------------------- order ---- */
@@ -89,59 +125,95 @@ void hb_barrier(struct shadow *sh)
 
 	for (int i = 0; i < sh->n_waves; i++)
 		add_clocks(&all, &sh->wave[i].known);
-	for (int i = 0; i < sh->n_waves && all.n; i++)
+	for (int i = 0; i < sh->n_waves && all.n; i++) {
 		add_clocks(&sh->wave[i].known, &all);
+		sh->wave[i].learnt++;
+	}
 	clocks_fini(&all);
 }
 
 void hb_invalidate(struct actor *a)
 {
 	add_clocks(&a->sw->known, &a->sw->acquired);
+	a->sw->learnt += a->sw->acquired.n != 0;
 	a->sw->acquired.n = 0;
 }
 
 /* ----------------------------------------------------------- atomics ---- */
 
+/*
+ * What lies at a location, and what there is no need to do again: the wave that
+ * acquired last has all of so many releases, and the one that released last had
+ * left all of what it knew then.
+ */
+struct location {
+	struct clocks c;
+	uint64_t releases, acquired;
+	uint64_t knew;
+	uint32_t acquirer, releaser; /* number + 1; 0: none */
+};
+
 void hb_fini(struct memory_shadow *m)
 {
 	for (size_t i = 0; i < m->released.n_slots; i++) {
-		struct clocks *c = m->released.slot[i].value;
+		struct location *l = m->released.slot[i].value;
 
-		if (c)
-			clocks_fini(c);
-		free(c);
+		if (l)
+			clocks_fini(&l->c);
+		free(l);
 	}
 	addr_table_fini(&m->released);
 }
 
-/* How far this wave is, its neighbours were, and what it knows. */
-static void release_to(const struct actor *a, struct clocks *c)
+/* What lies there; LDS is as the workgroup sees it, memory may be stale. */
+static void acquire_from(struct actor *a, struct location *l, bool is_lds)
 {
+	struct shadow_wave *w = a->sw;
+
+	if (l->acquirer == w->number + 1 && l->acquired == l->releases)
+		return;
+	l->acquirer = w->number + 1;
+	l->acquired = l->releases;
+	add_clocks(is_lds ? &w->known : &w->acquired, &l->c);
+	w->learnt += is_lds;
+}
+
+/* How far this wave is, its neighbours were, and what it knows. */
+static void release_to(struct actor *a, struct location *l)
+{
+	struct shadow_wave *w = a->sw;
 	uint32_t done[CLASS_COUNT];
 
-	add_clocks(c, &a->sw->known);
+	if (l->releaser != w->number + 1 || l->knew != w->learnt)
+		add_clocks(&l->c, &w->known);
+	l->releaser = w->number + 1;
+	l->knew = w->learnt;
 	for (int k = 0; k < CLASS_COUNT; k++)
-		done[k] = check_done(a->sw, k);
-	add_clock(c, a->sw->number, done);
+		done[k] = check_done(w, k);
+	add_clock(&l->c, w->number, done);
 	for (int i = 0; i < a->sh->n_waves; i++)
-		if (&a->sh->wave[i] != a->sw)
-			add_clock(c, a->sh->wave[i].number,
+		if (&a->sh->wave[i] != w)
+			add_clock(&l->c, a->sh->wave[i].number,
 				  a->sh->wave[i].at_barrier);
+	/* It has what it left itself. */
+	l->acquired += l->acquirer == w->number + 1 &&
+		       l->acquired == l->releases;
+	l->releases++;
 }
 
 void hb_atomic(struct actor *a, uint64_t key, bool acquire, bool release)
 {
 	struct addr_table *released = &a->t->mem.released;
-	struct clocks *c = addr_table_get(released, key);
+	struct location *l = addr_table_get(released, key);
 
-	if (!c && !release)
+	if (!l && !release)
 		return;
-	if (!c) {
-		c = xcalloc(1, sizeof(*c));
-		addr_table_put(released, key, c);
+	if (!l) {
+		l = xcalloc(1, sizeof(*l));
+		addr_table_put(released, key, l);
 	}
 	if (acquire)
-		add_clocks(key >> 63 ? &a->sw->known : &a->sw->acquired, c);
+		acquire_from(a, l, key >> 63);
 	if (release)
-		release_to(a, c);
+		release_to(a, l);
 }

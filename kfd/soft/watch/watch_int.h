@@ -138,6 +138,7 @@ struct shadow_wave {
 	/* done[] when the workgroup's last barrier opened, and at arrival. */
 	uint32_t at_barrier[CLASS_COUNT], arrived[CLASS_COUNT];
 	struct clocks known;	/* what happened before, by atomics */
+	uint64_t learnt;	/* how often it grew */
 	struct clocks acquired; /* the same, once buffer_gl0_inv comes */
 	bool released;		/* the last instruction waited for stores */
 	const struct site *last; /* instruction executed */
@@ -192,7 +193,7 @@ struct memory_shadow {
 	struct addr_table page; /* struct shadow_page; the first PAGES_MAX */
 	/*
 	 * Atomic locations, by address or for LDS by bit 63, workgroup and
-	 * offset: struct clocks, what those who wrote it had done before.
+	 * offset: struct location, what those who wrote it had done before.
 	 */
 	struct addr_table released;
 };

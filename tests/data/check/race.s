@@ -201,3 +201,57 @@ kernel exchange_elsewhere
 	global_atomic_cmpswap_b32 v6, v2, v[4:5], s[2:3] offset:8 glc
 	s_waitcnt vmcnt(0)
 done exchange_elsewhere
+
+// Workgroups take turns, in an order of their own; each reads what all that had
+// theirs stored, most of which it knows of from others only.
+kernel chain
+	begin
+	v_mov_b32 v2, 0
+	v_mov_b32 v3, 1
+	s_mul_i32 s5, s15, 13
+	s_and_b32 s5, s5, 7
+.Lchain:
+	s_sleep 1
+	global_load_b32 v4, v2, s[2:3] glc
+	s_waitcnt vmcnt(0)
+	buffer_gl0_inv
+	v_readfirstlane_b32 s4, v4
+	s_cmp_eq_u32 s4, s5
+	s_cbranch_scc0 .Lchain
+	v_cmp_gt_u32 vcc_lo, s5, v0
+	s_and_saveexec_b32 s6, vcc_lo
+	global_load_b32 v5, v1, s[2:3] offset:128
+	s_waitcnt vmcnt(0)
+	s_mov_b32 exec_lo, 1
+	v_mov_b32 v6, s5
+	v_lshlrev_b32 v6, 2, v6
+	global_store_b32 v6, v3, s[2:3] offset:128
+	s_waitcnt_vscnt null, 0
+	global_atomic_add_u32 v2, v3, s[2:3]
+done chain
+
+// None waits for its store before it passes on.
+kernel chain_no_wait
+	begin
+	v_mov_b32 v2, 0
+	v_mov_b32 v3, 1
+	s_mul_i32 s5, s15, 13
+	s_and_b32 s5, s5, 7
+.Lchain_no_wait:
+	s_sleep 1
+	global_load_b32 v4, v2, s[2:3] glc
+	s_waitcnt vmcnt(0)
+	buffer_gl0_inv
+	v_readfirstlane_b32 s4, v4
+	s_cmp_eq_u32 s4, s5
+	s_cbranch_scc0 .Lchain_no_wait
+	v_cmp_gt_u32 vcc_lo, s5, v0
+	s_and_saveexec_b32 s6, vcc_lo
+	global_load_b32 v5, v1, s[2:3] offset:128	// ! chain_no_wait
+	s_waitcnt vmcnt(0)
+	s_mov_b32 exec_lo, 1
+	v_mov_b32 v6, s5
+	v_lshlrev_b32 v6, 2, v6
+	global_store_b32 v6, v3, s[2:3] offset:128	// ? chain_no_wait
+	global_atomic_add_u32 v2, v3, s[2:3]
+done chain_no_wait
