@@ -20,9 +20,9 @@ alike()
 }
 
 if [ -n "$T0_SLOW" ]; then
-	for chip in gfx1030 gfx1151 gfx1201; do
+	for chip in gfx1010 gfx1030 gfx1151 gfx1200 gfx1201; do
 		for level in -O0 -O2 -O3; do
-			alike $chip $level 60
+			alike $chip $level 142
 		done
 	done
 else
