@@ -135,13 +135,11 @@ static bool lds_addresses(struct machine_code *c, const struct machine *m,
 	const struct isa_operand *v = sim_operand(in, ISA_SLOT_VADDR);
 	const char *name = isa_op_info(in->op)->name;
 	bool two = strstr(name, "_2addr") != NULL;
+	bool src2 = strstr(name, "_src2_") != NULL;
 	uint32_t unit =
 		out->access_bytes * (strstr(name, "_stride64") ? 64 : 1);
 	uint32_t first = in->f[ISA_F_OFFSET0], second = in->f[ISA_F_OFFSET1];
 
-	/* gfx10_1's with two places that are not next to each other. */
-	if (strstr(name, "_src2_"))
-		return false;
 	if (!v || v->kind != ISA_K_VGPR || !known_vgpr(c, m, v->reg, 1))
 		return false;
 	for (int l = 0; l < c->wave_size; l++) {
@@ -149,6 +147,13 @@ static bool lds_addresses(struct machine_code *c, const struct machine *m,
 
 		if (!(out->exec >> l & 1))
 			continue;
+		if (src2) {
+			const struct isa_src2 places =
+				isa_lds_src2(at, first | second << 8);
+			add_access(c, out, l, places.a);
+			add_access(c, out, l, places.b);
+			continue;
+		}
 		add_access(c, out, l,
 			   at + (two ? first * unit : first | second << 8));
 		if (two)

@@ -345,4 +345,22 @@ static inline int isa_inst_byte_sel(const struct isa_inst *in)
 /* WMMA whose results are 32 bits wide: op_sel selects no halves. */
 bool isa_inst_has_whole_matrix(const struct isa_inst *in);
 
+/*
+ * The two places of gfx10_1's ds_*_src2_*.  B lies a signed number of dwords
+ * from A, which the low 15 bits of the offset are; where its highest bit is
+ * set, bits 31:17 of the address are, and A is what is below them.
+ */
+struct isa_src2 {
+	uint32_t a, b;
+};
+
+static inline struct isa_src2 isa_lds_src2(uint32_t addr, uint32_t offset)
+{
+	const bool own = offset & 0x8000;
+	const uint32_t a = own ? addr & 0x1ffff : addr;
+	const int32_t dwords = (int32_t)(own ? addr : offset << 17) >> 17;
+
+	return (struct isa_src2){ a, a + 4 * (uint32_t)dwords };
+}
+
 #endif

@@ -262,8 +262,8 @@ static void run_src2(struct soft_wave *w, const struct soft_uop *u)
 	for (int h = 0; h < soft_halves(w); h++) {
 		FOR_LANES(lane, soft_exec(w, h))
 		{
-			const struct soft_src2 at =
-				soft_lds_src2(w->v[h][addr][lane], off);
+			const struct isa_src2 at =
+				isa_lds_src2(w->v[h][addr][lane], off);
 			uint32_t b[2] = { 0 };
 			uint64_t old;
 

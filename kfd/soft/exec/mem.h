@@ -113,24 +113,6 @@ static inline uint8_t *soft_lds_at(const struct soft_wave *w, uint64_t at,
 }
 
 /*
- * The two places of gfx10_1's ds_*_src2_*.  B lies a signed number of dwords
- * from A, which the low 15 bits of the offset are; where its highest bit is
- * set, bits 31:17 of the address are, and A is what is below them.
- */
-struct soft_src2 {
-	uint32_t a, b;
-};
-
-static inline struct soft_src2 soft_lds_src2(uint32_t addr, uint32_t offset)
-{
-	const bool own = offset & 0x8000;
-	const uint32_t a = own ? addr & 0x1ffff : addr;
-	const int32_t dwords = (int32_t)(own ? addr : offset << 17) >> 17;
-
-	return (struct soft_src2){ a, a + 4 * (uint32_t)dwords };
-}
-
-/*
  * A load or store that does nothing but move: what it moves, and its offsets;
  * off[1] is 0 if it has one address only.  NULL: it is something else.
  */

@@ -278,7 +278,7 @@ static void lds_lane(struct soft_watch *t, struct soft_wave *w,
 		return;
 	}
 	if (has_part(s, "_src2_")) {
-		const struct soft_src2 at = soft_lds_src2(
+		const struct isa_src2 at = isa_lds_src2(
 			base, f[ISA_F_OFFSET0] | f[ISA_F_OFFSET1] << 8);
 
 		add_access(t, s, SOFT_SPACE_LDS, at.a, bytes, l, 0);
