@@ -29,11 +29,26 @@ static const char *const ways[] = {
 static int listener;
 static uint16_t port;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-/* Of requests that were answered, in the order of their ends. */
+/* Under the lock: of requests that were answered, in the order of their ends. */
 static struct {
 	double first, last;
 } done[MOST];
 static int n_done;
+
+static void forget_done(void)
+{
+	pthread_mutex_lock(&lock);
+	n_done = 0;
+	pthread_mutex_unlock(&lock);
+}
+
+static int count_done(void)
+{
+	pthread_mutex_lock(&lock);
+	const int n = n_done;
+	pthread_mutex_unlock(&lock);
+	return n;
+}
 
 static double now(void)
 {
@@ -98,15 +113,16 @@ static void stream(int fd, bool fast, bool whole)
 	}
 	if (!whole)
 		return;
+	/* Who has read the end finds it here. */
+	pthread_mutex_lock(&lock);
+	done[n_done].first = first;
+	done[n_done++].last = last;
+	pthread_mutex_unlock(&lock);
 	/* Two tokens a piece, but one. */
 	put(fd, "data: {\"choices\":[{\"index\":0,\"text\":\"\","
 		"\"finish_reason\":\"length\"}]}\n\n"
 		"data: {\"choices\":[],\"usage\":{\"completion_tokens\":9}}\n\n"
 		"data: [DONE]\n\n");
-	pthread_mutex_lock(&lock);
-	done[n_done].first = first;
-	done[n_done++].last = last;
-	pthread_mutex_unlock(&lock);
 }
 
 static void *answer(void *ctx)
@@ -264,14 +280,14 @@ static void test_sums(void)
 	char out[2048], *at = out;
 	int n = 0, gaps = 0, n_late = 0;
 
-	n_done = 0;
+	forget_done();
 	is_i64(load("--model good --request-rate 50 --requests 60 --samples 1 "
 		    "--within-first 0.056 --within-token 0.0105",
 		    out, sizeof(out)),
 	       0, "a good server is measured");
 	read_rows();
 	is_i64(n_rows, 60, "a row for each request");
-	is_i64(n_done, 60, "and the server had them");
+	is_i64(count_done(), 60, "and the server had them");
 	for (int i = 0; i < 12; i++) {
 		char *field = strsep(&at, ",");
 		col[i] = field ? atof(field) : NAN;
@@ -315,11 +331,13 @@ static void test_delays(void)
 	static double client[MOST], server[MOST];
 	int early = 0;
 
+	pthread_mutex_lock(&lock);
 	for (int i = 0; i < n_rows; i++) {
 		early += rows[i].first - rows[i].sent < first_s;
 		client[i] = rows[i].last;
 		server[i] = done[i].last;
 	}
+	pthread_mutex_unlock(&lock);
 	is_i64(early, 0, "no token is seen before it was sent");
 	qsort(client, (size_t)n_rows, sizeof(*client), by_value);
 	qsort(server, (size_t)n_rows, sizeof(*server), by_value);
@@ -339,7 +357,7 @@ static void test_arrivals(void)
 	double worst = 0;
 	int below_zero = 0;
 
-	n_done = 0;
+	forget_done();
 	is_i64(load("--model fast --request-rate 2000 --requests 1000 "
 		    "--samples 1 --seed 7",
 		    out, sizeof(out)),
@@ -390,7 +408,7 @@ static void test_open(void)
 		BUG("no trace");
 	snprintf(path, sizeof(path),
 		 "--model good --samples 2 --trace %s/trace", folder);
-	n_done = 0;
+	forget_done();
 	is_i64(load(path, out, sizeof(out)), 0, "a trace");
 	read_rows();
 	is_i64(n_rows, 80, "as often as there are samples");
