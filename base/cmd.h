@@ -54,11 +54,11 @@
  *
  * A signal ends a command at once, and so does --deadline SECONDS, which every
  * command takes unless its tool has an option of that name: status 3.  One that
- * runs for long and has something to keep calls cmd_catch_signals() and looks
- * at *c->stop: as soon as that is not 0 it keeps what it has and returns; with
- * ERR_STOPPED and what is to be known ("the same command goes on with run 3"),
- * or with true, and c->kept, if its output is of use as far as it came.  The
- * runner says which signal it was, and the status is 128 + its number.
+ * runs for long and has something to keep calls cmd_catch_signals() and looks,
+ * in any thread, at *c->stop: as soon as that is not 0 it keeps what it has and
+ * returns; with ERR_STOPPED and what is to be known ("the same command goes on
+ * with run 3"), or with true, and c->kept, if its output is of use as far as it
+ * came.  The runner says which signal it was, and the status is 128 + its number.
  *
  * Every command takes --color=WHEN, and one with an option --device, but =NAME,
  * takes --verbose, which sets T0_VERBOSE: the runtime then says why it is this one.
@@ -142,7 +142,7 @@ struct cmd {
 	enum table_format format;
 	FILE *out;
 	int status; /* the exit status, if the command succeeds */
-	const volatile int *stop; /* the signal that asks it to end; 0: none */
+	const _Atomic int *stop; /* the signal that asks it to end; 0: none */
 	const char *kept; /* what is to be known then; NULL: the usual */
 	uint64_t deadline_ns;	  /* of --deadline; 0: none */
 	bool verbose;
@@ -180,7 +180,7 @@ void cmd_remark(const struct cmd *c, const char *fmt, ...) T0_PRINTF(2, 3);
  * --deadline set *c->stop, which is also returned.  Calls that they interrupt
  * go on; a second signal of a kind ends the process.
  */
-const volatile int *cmd_catch_signals(const struct cmd *c);
+const _Atomic int *cmd_catch_signals(const struct cmd *c);
 /* Has one of them come?  For what waits and knows no command. */
 bool cmd_is_stopped(void);
 /* The exit status for *c->stop. */

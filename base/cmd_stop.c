@@ -42,7 +42,7 @@ void cmd_refuse_quietly(void)
 }
 
 /* Of the process, as signals are. */
-static volatile int signalled;
+static _Atomic int signalled;
 static char at_once[64]; /* what the end of --deadline says; "": is caught */
 
 /*
@@ -117,7 +117,7 @@ void cmd_stop_begin(struct cmd *c)
 	set_timer(c->deadline_ns);
 }
 
-const volatile int *cmd_catch_signals(const struct cmd *c)
+const _Atomic int *cmd_catch_signals(const struct cmd *c)
 {
 	struct sigaction hup;
 

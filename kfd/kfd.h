@@ -490,7 +490,7 @@ struct kfd_queue_opts {
 	 * Or NULL: once it is set, waits for the queue end with ERR_STOPPED,
 	 * but for what completes within a second.
 	 */
-	const volatile int *stop;
+	const _Atomic int *stop;
 };
 bool kfd_queue_new(struct kfd_dev *dev, const struct kfd_queue_opts *o,
 		   struct kfd_queue **out, struct err *e);

@@ -92,7 +92,7 @@ bool card_read_db(struct card_data *d, struct res_db *db, struct err *e);
  * it is true, [struct card_list.n]; NULL: all.
  */
 bool card_observe(const struct cost_model *m, const bool *which,
-		  struct card_data *out, const volatile int *stop,
+		  struct card_data *out, const _Atomic int *stop,
 		  struct err *e);
 
 /* ----------------------------------------------------------- clock.c ---- */
@@ -157,7 +157,7 @@ struct card_fit_how {
 	int products; /* of the list, at most; 0: all */
 	bool rest;    /* look for what only products tell, too */
 	unsigned jobs;
-	const volatile int *stop;
+	const _Atomic int *stop;
 	bool quiet;
 };
 struct card_fit {

@@ -96,7 +96,7 @@ static void add_candidate(struct design *d, const struct size *s,
 
 /* The best `most` of a size. */
 static bool add_size(struct design *d, const struct size *s, size_t most,
-		     const struct cost_model *m, const volatile int *stop,
+		     const struct cost_model *m, const _Atomic int *stop,
 		     struct err *e)
 {
 	struct tune_problem p = { .m = s->m, .n = s->n, .k = s->k, .batch = 1 };
@@ -117,7 +117,7 @@ static bool add_size(struct design *d, const struct size *s, size_t most,
 
 /* All candidates, or the seeds where no more are asked for. */
 static bool add_sizes(struct design *d, size_t how_many,
-		      const struct cost_model *m, const volatile int *stop,
+		      const struct cost_model *m, const _Atomic int *stop,
 		      struct err *e)
 {
 	const bool seeds = how_many <= SEEDS * ARRAY_SIZE(sizes);

@@ -12,7 +12,7 @@
 #include "autotune/card/card.h"
 #include "probes/micro/micro.h"
 
-static const volatile int never;
+static const _Atomic int never;
 
 /* Which probes give the points of which area. */
 static const struct command {
@@ -62,7 +62,7 @@ static bool run_commands(const struct probe_opts *o, const struct card_list *l,
 }
 
 bool card_observe(const struct cost_model *m, const bool *which,
-		  struct card_data *out, const volatile int *stop,
+		  struct card_data *out, const _Atomic int *stop,
 		  struct err *e)
 {
 	char name[] = "t0-sim", *argv[] = { name, NULL }, path[PATH_MAX];

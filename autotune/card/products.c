@@ -70,7 +70,7 @@ struct grid {
 	const struct cost_model *m;
 	size_t n_codes, n;
 	double *seconds;
-	const volatile int *stop;
+	const _Atomic int *stop;
 	struct progress bar;
 	pthread_mutex_t lock;
 	struct err *e;

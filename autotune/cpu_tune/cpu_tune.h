@@ -72,7 +72,7 @@ struct cpu_tune_opts {
 	unsigned level;	  /* 0: cpu_gemm_level() */
 	double seconds;	  /* for a problem; 0: 5 */
 	uint64_t seed;
-	const volatile int *stop; /* may be NULL; set: end soon */
+	const _Atomic int *stop; /* may be NULL; set: end soon */
 	int argc;
 	char *const *argv;
 	const struct res_shard *shard; /* NULL: the problems are all there are */

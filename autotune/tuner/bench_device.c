@@ -9,7 +9,7 @@
 #define DEADLINE_NS 300000000000ull
 
 bool tune_bench_open(struct tune_bench *r, const char *device,
-		     const struct tune_clock *clock, const volatile int *stop,
+		     const struct tune_clock *clock, const _Atomic int *stop,
 		     struct err *e)
 {
 	const struct kfd_queue_opts o = { .stop = stop };

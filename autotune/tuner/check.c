@@ -466,7 +466,7 @@ static bool take_crash(struct tune_bench *r, const struct err *why,
 		       struct tune_check_result *out, struct err *e)
 {
 	const struct tune_clock *clock = r->clock;
-	const volatile int *stop = r->stop;
+	const _Atomic int *stop = r->stop;
 	char spec[KFD_SPEC_BYTES];
 
 	if (why->code != ERR_DEVICE && why->code != ERR_TIMEOUT) {

@@ -95,7 +95,7 @@ static void add_finalists(struct drawing *d, struct candidates *h,
 
 static bool is_over(const struct drawing *d)
 {
-	const volatile int *stop = d->j->o->stop;
+	const _Atomic int *stop = d->j->o->stop;
 
 	return d->failed || (stop && *stop) ||
 	       (d->end_ns && time_mono_ns() > d->end_ns);

@@ -257,7 +257,7 @@ struct tune_chain {
 	const struct gemm_config *config;
 	const struct gemm_code *code;
 	uint64_t seed;
-	const volatile int *stop;
+	const _Atomic int *stop;
 };
 enum { TUNE_CHAIN_SAMPLES = 15 };
 struct tune_chain_time {
@@ -316,7 +316,7 @@ struct tune_opts {
 	uint64_t seed;
 	bool quiet;
 	const struct cost_model *costs; /* of the chip that is tuned for */
-	const volatile int *stop; /* set: end soon, keep what there is */
+	const _Atomic int *stop; /* set: end soon, keep what there is */
 	/* NULL, or told of each, by the thread that searches. */
 	void (*see)(void *ctx, const struct tune_seen *x);
 	void *see_ctx;

@@ -35,7 +35,7 @@ struct tune_bench {
 	struct kfd_dev *dev;
 	struct kfd_queue *q;
 	const struct tune_clock *clock; /* NULL: the device's own, or none */
-	const volatile int *stop; /* set: no wait goes on; or NULL */
+	const _Atomic int *stop; /* set: no wait goes on; or NULL */
 	/* Of the product set last. */
 	struct tune_problem p;
 	struct gemm_shape shape;
@@ -51,7 +51,7 @@ struct tune_loaded {
 
 /* On a device, or on that of a clock, which outlives the bench; or NULL. */
 bool tune_bench_open(struct tune_bench *r, const char *device,
-		     const struct tune_clock *clock, const volatile int *stop,
+		     const struct tune_clock *clock, const _Atomic int *stop,
 		     struct err *e);
 void tune_bench_close(struct tune_bench *r);
 /* All but the device. */
@@ -189,7 +189,7 @@ struct tune_protocol {
 	double warm_least_s, warm_most_s; /* 0: 1 and 20 */
 	uint64_t seed;		/* of the order */
 	const struct cost_model *costs; /* for the peak */
-	const volatile int *stop;
+	const _Atomic int *stop;
 	bool quiet;
 };
 

@@ -78,7 +78,7 @@ struct qwen_cmd {
 	/* chat */
 	const char *thinking, *history;
 	uint64_t answer; /* tokens of one, at most */
-	const volatile int *stop; /* of cmd */
+	const _Atomic int *stop; /* of cmd */
 };
 
 /* A loaded model with its tokenizer; `tok` is NULL where no files are. */

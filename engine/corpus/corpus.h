@@ -29,7 +29,7 @@ struct corpus {
 	uint8_t *skipped; /* [n]: tokens that nobody learns; NULL: none */
 	uint32_t end;	  /* the token behind a document */
 	uint64_t hash;	  /* of all tokens */
-	const volatile int *stop; /* ends corpus_add(); NULL: nothing does */
+	const _Atomic int *stop; /* ends corpus_add(); NULL: nothing does */
 };
 
 /*

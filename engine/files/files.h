@@ -8,7 +8,6 @@
 #ifndef T0_ENGINE_FILES_H
 #define T0_ENGINE_FILES_H
 
-#include <signal.h>
 
 #include "base/base.h"
 
@@ -250,7 +249,7 @@ struct progress;
  * a file cannot be read; ERR_NOMEM; ERR_STOPPED: *stop was set (NULL: never).
  */
 bool qwen_maps_read(const struct qwen_tensors *t, struct threads *threads,
-		    struct progress *progress, const volatile sig_atomic_t *stop,
+		    struct progress *progress, const _Atomic int *stop,
 		    struct err *e);
 /*
  * The same, or large pages of the file system, by a thread of its own; it keeps

@@ -223,7 +223,7 @@ struct reading {
 	const struct qwen_tensors *t;
 	size_t pieces;
 	struct progress *progress; /* or NULL */
-	const volatile sig_atomic_t *stop;
+	const _Atomic int *stop;
 	_Atomic size_t done;
 	size_t drawn; /* of them, by the first thread */
 	_Atomic bool failed;
@@ -267,7 +267,7 @@ static void pieces_read(void *ctx, struct threads *t, unsigned thread)
 
 bool qwen_maps_read(const struct qwen_tensors *t, struct threads *threads,
 		    struct progress *progress,
-		    const volatile sig_atomic_t *stop, struct err *e)
+		    const _Atomic int *stop, struct err *e)
 {
 	struct err none = { 0 };
 	struct reading r = {

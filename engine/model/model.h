@@ -102,7 +102,7 @@ double qwen_divergence(const float *a, double ta, const float *b, double tb,
 /* Both models have the same vocabulary. */
 bool qwen_quality(const struct qwen_model *a, const struct qwen_model *b,
 		  const struct qwen_sample_text *text,
-		  const volatile sig_atomic_t *stop, struct qwen_quality *out,
+		  const _Atomic int *stop, struct qwen_quality *out,
 		  struct err *e);
 
 /* ------------------------------------------------------- calibrate.c ---- */
@@ -117,7 +117,7 @@ struct qwen_calibration {
 	size_t n;
 	struct progress *progress; /* in layers, or NULL */
 	/* Or NULL: ends early, with the model of no use, once it is set. */
-	const volatile sig_atomic_t *stop;
+	const _Atomic int *stop;
 };
 /*
  * In the place of a model's matrices of floats, on the processor; norms and
@@ -155,7 +155,7 @@ struct qwen_budget {
 	const uint32_t *ids; /* [n], of which some are looked at */
 	size_t n;
 	struct progress *progress; /* in matrices, or NULL */
-	const volatile sig_atomic_t *stop; /* or NULL */
+	const _Atomic int *stop; /* or NULL */
 };
 bool qwen_budget_spend(struct qwen_model *m, const struct qwen_budget *how,
 		       enum qwen_weights *types, struct err *e);
@@ -185,7 +185,7 @@ struct qwen_conversion {
 	struct threads *threads;
 	struct progress *progress; /* in tensors, or NULL */
 	/* Or NULL: ends early, without the file begun, once it is set. */
-	const volatile sig_atomic_t *stop;
+	const _Atomic int *stop;
 	/*
 	 * Or NULL: written in any case.  Set where `to` was that copy already,
 	 * and nothing was written (qwen_copy_is_current()).
@@ -230,7 +230,7 @@ struct qwen_synthetic {
 	const char *tokenizer; /* a folder whose tokenizer files to copy */
 	struct progress *progress; /* in tensors, or NULL */
 	/* Or NULL: ends early, without the file begun, once it is set. */
-	const volatile sig_atomic_t *stop;
+	const _Atomic int *stop;
 };
 /* Writes the folder (made if it is not there); nothing is half-written. */
 bool qwen_synthetic_write(const char *dir, const struct qwen_synthetic *how,

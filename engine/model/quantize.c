@@ -285,7 +285,7 @@ static bool text_compare(struct qwen_state *a, struct qwen_state *b,
 
 bool qwen_quality(const struct qwen_model *a, const struct qwen_model *b,
 		  const struct qwen_sample_text *text,
-		  const volatile sig_atomic_t *stop, struct qwen_quality *out,
+		  const _Atomic int *stop, struct qwen_quality *out,
 		  struct err *e)
 {
 	struct qwen_shape shape = { .sequences = 1, .positions = text->window,

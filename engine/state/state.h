@@ -17,7 +17,6 @@
 #ifndef T0_ENGINE_STATE_H
 #define T0_ENGINE_STATE_H
 
-#include <signal.h>
 
 #include "base/threads.h"
 #include "engine/weights/weights.h"
@@ -108,7 +107,7 @@ struct qwen_load {
 	bool headless;
 	struct progress *progress; /* in layers, or NULL */
 	/* Or NULL: loading ends early, with ERR_STOPPED, once it is set. */
-	const volatile sig_atomic_t *stop;
+	const _Atomic int *stop;
 	const struct qwen_backend *backend; /* NULL: the CPU */
 	const char *device; /* which one of the backend, or NULL */
 	uint32_t devices; /* gpu: that share the model, 1..8; 0: one */
@@ -187,7 +186,7 @@ struct qwen_shape {
 	uint32_t max_tokens; /* of one pass */
 	struct qwen_kinds cache; /* what keys and values are kept in */
 	/* Or NULL: a pass ends early, within a layer, once it is set. */
-	const volatile sig_atomic_t *stop;
+	const _Atomic int *stop;
 	/*
 	 * 0: each sequence has memory of its own.  Else the cache is so many
 	 * blocks of QWEN_BLOCK positions, dealt out by qwen_state_map().
@@ -339,7 +338,7 @@ struct qwen_pass {
 	 * Not NULL and set: give up at the next layer or packet and return
 	 * false with ERR_STOPPED; the caller then forgets the pass.
 	 */
-	const volatile sig_atomic_t *stop;
+	const _Atomic int *stop;
 };
 
 /* What a pass cost a device, for t0-qwen3 bench; 0 on the CPU. */

@@ -42,7 +42,7 @@ struct qwen_encoder {
 	struct node *node;
 	struct chance *heap;
 	size_t n_heap, cap; /* of node; heap has room for 3 * cap */
-	const volatile int *stop; /* NULL: none */
+	const _Atomic int *stop; /* NULL: none */
 };
 
 struct qwen_encoder *qwen_encoder_new(const struct qwen_tokenizer *t)
@@ -238,7 +238,7 @@ static bool valid_encode(struct qwen_encoder *x, const char *s, size_t len,
 	return ok;
 }
 
-void qwen_encoder_stop(struct qwen_encoder *x, const volatile int *stop)
+void qwen_encoder_stop(struct qwen_encoder *x, const _Atomic int *stop)
 {
 	x->stop = stop;
 }

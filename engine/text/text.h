@@ -96,7 +96,7 @@ struct qwen_encoder;
 struct qwen_encoder *qwen_encoder_new(const struct qwen_tokenizer *t);
 void qwen_encoder_free(struct qwen_encoder *x);
 /* qwen_encode() ends with ERR_STOPPED when *stop is not 0; NULL: never. */
-void qwen_encoder_stop(struct qwen_encoder *x, const volatile int *stop);
+void qwen_encoder_stop(struct qwen_encoder *x, const _Atomic int *stop);
 /* Appends the tokens of `text` (any bytes) to `ids`. */
 bool qwen_encode(struct qwen_encoder *x, const char *text, size_t len_bytes,
 		 unsigned flags, struct qwen_ids *ids, struct err *e);

@@ -52,7 +52,7 @@ struct probe_opts {
 	int require; /* tiers: exit 1 below this one; -1 = none */
 	int argc;
 	char *const *argv;
-	const volatile int *stop;
+	const _Atomic int *stop;
 };
 
 /* ------------------------------------------------------------ run.c ---- */
@@ -191,7 +191,7 @@ struct probe_plan {
 	size_t samples; /* per series, at most PROBE_SAMPLES_MAX */
 	size_t pairs;	/* per sample, at most PROBE_PAIRS_MAX */
 	uint64_t seed;	/* of the order */
-	const volatile int *stop; /* may be NULL; set: ends after this pair */
+	const _Atomic int *stop; /* may be NULL; set: ends after this pair */
 	struct progress *progress; /* may be NULL: a step per sample */
 };
 

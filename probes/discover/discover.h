@@ -212,7 +212,7 @@ struct probe_batch_opts {
 	/* Tells of a slot; again, if there is a better verdict. */
 	bool (*done)(void *ctx, int slot, const struct probe_result *r);
 	void *ctx;
-	const volatile int *stop; /* set by a signal handler */
+	const _Atomic int *stop; /* set by a signal handler */
 };
 /*
  * Run slots[todo[0..n-1]] in child processes.  A child that dies or stops

@@ -192,7 +192,7 @@ static bool begin_pull(struct store *s, bool *lost, struct err *e)
 }
 
 static bool take_lines(struct store *s, struct res_import *im, bool *lost,
-		       const volatile int *stop, struct err *e)
+		       const _Atomic int *stop, struct err *e)
 {
 	for (;;) {
 		struct store_rows *r = store_query(s, FETCH, NULL, lost, e);

@@ -201,7 +201,7 @@ static bool check_stored(struct series *x, size_t wanted, struct err *e)
 static bool run_turns(struct series *x, size_t done, const char *dir,
 		      struct err *e)
 {
-	const volatile int *stop = cmd_catch_signals(&x->s->cmd);
+	const _Atomic int *stop = cmd_catch_signals(&x->s->cmd);
 	size_t all = x->processes * x->n_sides;
 	struct progress bar;
 	bool ok = true;

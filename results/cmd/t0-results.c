@@ -18,7 +18,7 @@ static struct show s = { .o = { .alpha = FAMILY_ALPHA, .limit = GATE_LIMIT,
 /* Sqlite asks now and then: what it does is left if not 0, and undone. */
 static int ask_stop(void *stop)
 {
-	return *(const volatile int *)stop;
+	return *(const _Atomic int *)stop;
 }
 
 static bool open_mode(enum res_mode mode, struct err *e)

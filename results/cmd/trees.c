@@ -284,7 +284,7 @@ static bool run_build(const struct trees *t, struct tree *tree)
 static bool make_tree(const struct trees *t, const char *patch,
 		      struct tree *tree, struct err *e)
 {
-	const volatile int *stop = cmd_catch_signals(&t->s->cmd);
+	const _Atomic int *stop = cmd_catch_signals(&t->s->cmd);
 
 	cmd_remark(&t->s->cmd, "building %s", tree->name);
 	if (!check_out(t, tree, e))

@@ -99,7 +99,7 @@ static void tail_of(const char *log, char out[256])
 }
 
 /* Until it has ended, or *stop. */
-static void await_end(pid_t child, const volatile int *stop)
+static void await_end(pid_t child, const _Atomic int *stop)
 {
 	struct pollfd p = { .fd = pidfd_open(child, 0), .events = POLLIN };
 

@@ -19,7 +19,7 @@ struct process {
 	 * NULL, or of cmd_catch_signals(): the signal ends the program, too.
 	 * SIGINT is not passed on: a terminal gives it to both.
 	 */
-	const volatile int *stop;
+	const _Atomic int *stop;
 };
 
 /*

@@ -89,7 +89,7 @@ static bool connect_once(struct store *s, struct err *e)
 	return s->status(s->conn) == CONNECTED || connect_error(s, e);
 }
 
-bool store_reconnect(struct store *s, const volatile int *stop, struct err *e)
+bool store_reconnect(struct store *s, const _Atomic int *stop, struct err *e)
 {
 	uint64_t end_ns = time_mono_ns() + PATIENCE_NS;
 	struct timespec pause = { 0, 20000000 };
@@ -304,7 +304,7 @@ static bool connect_first(struct store *s, struct err *e)
 /* Whoever loses the connection in here begins anew; what was done stays. */
 static bool open_schema(struct store *s, struct err *e)
 {
-	static const volatile int never;
+	static const _Atomic int never;
 
 	for (int tries = 1; !check_schema(s, e); tries++) {
 		if (!s->lost || tries == OPEN_TRIES ||

@@ -35,6 +35,6 @@ int64_t store_added(const struct store_rows *r);
 void store_rows_free(struct store_rows *r);
 
 /* Tries again to connect, until somebody answers or half a minute is over. */
-bool store_reconnect(struct store *s, const volatile int *stop, struct err *e);
+bool store_reconnect(struct store *s, const _Atomic int *stop, struct err *e);
 
 #endif

@@ -29,7 +29,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct cost_model m;
 	struct err e = { 0 };
-	const volatile int stop = 0;
+	const _Atomic int stop = 0;
 
 	if (size < 2 || size > 4096)
 		return 0;

@@ -97,7 +97,7 @@ static void mutants(void)
 }
 
 static bool tune(const char *db, const struct cpu_problem *p,
-		 const volatile int *stop, struct cpu_outcome *out)
+		 const _Atomic int *stop, struct cpu_outcome *out)
 {
 	static char name[] = "tests/autotune/cpu-tune",
 		    *argv[] = { name, NULL };
@@ -182,7 +182,7 @@ static void stored(void)
 				       CPU_GEMM_F32 };
 	char db[] = "/tmp/t0-host-tune-XXXXXX";
 	struct cpu_outcome one, two;
-	volatile int stop = 1;
+	_Atomic int stop = 1;
 	struct err e = { 0 };
 	int fd = mkstemp(db);
 

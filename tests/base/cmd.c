@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/cmd.h"
+#include "base/threads.h"
 #include "tests/tap.h"
 
 static struct tool_options {
@@ -57,15 +58,34 @@ static bool do_watch(struct cmd *c, struct err *e)
 	return err_set(e, ERR_INPUT, "interrupted");
 }
 
+/* One thread has the signal, the other looks for it. */
+static void stop_team(void *ctx, struct threads *t, unsigned thread)
+{
+	const _Atomic int *stop = ctx;
+
+	(void)t;
+	if (!thread)
+		raise(SIGTERM);
+	for (int i = 0; i < 2000 && !*stop; i++)
+		usleep(1000);
+}
+
 /* Runs until it is asked to end, or is as if it were. */
 static bool do_sleep(struct cmd *c, struct err *e)
 {
-	const volatile int *stop = cmd_catch_signals(c);
+	const _Atomic int *stop = cmd_catch_signals(c);
 
 	if (o.name && !strcmp(o.name, "hup"))
 		raise(SIGHUP);
 	if (o.name && !strcmp(o.name, "term"))
 		raise(SIGTERM);
+	if (o.name && !strcmp(o.name, "team")) {
+		struct threads *team = threads_new(2, e);
+		if (!team)
+			return false;
+		threads_run(team, stop_team, (void *)stop);
+		threads_free(team);
+	}
 	for (int i = 0; i < 2000 && !*stop; i++)
 		usleep(1000);
 	fprintf(c->out, "slept\n");
@@ -456,6 +476,8 @@ static void test_signals(void)
 	is_str(out, "slept\n", "ends a command, which keeps its output");
 	is_str(err, "t0-x: stopped by SIGTERM: what was finished is kept\n",
 	       "and is told");
+	is_i64(run(&tool, "sleep -n team"), 128 + SIGTERM,
+	       "every thread sees it");
 	is_i64(run(&tool, "sleep -n hup -l 1"), 128 + SIGHUP, "a hangup");
 	is_str(err, "t0-x: stopped by SIGHUP: run 3 has 4 of 7 cases\n",
 	       "is told with what the command says of it");

@@ -65,7 +65,7 @@ static void report(struct bench_rows *r, double timed, double alone)
 
 int main(int argc, char **args)
 {
-	static const volatile int stop = 0;
+	static const _Atomic int stop = 0;
 	char name[] = "bench-host-timed", *argv[] = { name, NULL };
 	char db[] = "/tmp/t0-bench-timed-XXXXXX";
 	const int fd = mkstemp(db);

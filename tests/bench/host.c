@@ -96,7 +96,7 @@ static bool bench(struct bench_rows *r, const struct probe_opts *o, int what,
 
 int main(int argc, char **args)
 {
-	static const volatile int stop = 0;
+	static const _Atomic int stop = 0;
 	char name[] = "bench-host", *argv[] = { name, NULL };
 	char dir[] = "/tmp/t0-bench-host-XXXXXX", db[64], csv[64], remove[64];
 	const struct probe_opts o = { .device = "host", .db = db, .seed = 1,

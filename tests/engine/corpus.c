@@ -69,7 +69,7 @@ static void test_texts(void)
 
 	is_str(show_rows(&c, false), "one two|", "a text is one document");
 	corpus_fini(&c);
-	static const volatile int stop = SIGTERM;
+	static const _Atomic int stop = SIGTERM;
 	c = (struct corpus){ .end = end, .stop = &stop };
 	ok(!corpus_add(&c, write_text("a.txt", "one two"), tok, VOCAB, &e) &&
 		   e.code == ERR_STOPPED,

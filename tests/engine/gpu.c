@@ -435,7 +435,7 @@ static void test_starts(const char *dir)
 	unsetenv("T0_CACHE");
 }
 
-static volatile sig_atomic_t stop;
+static _Atomic int stop;
 
 static void test_refuses(const char *dir)
 {

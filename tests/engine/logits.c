@@ -421,7 +421,7 @@ static void test_batch(uint32_t step, double bound, const char *what)
 	qwen_model_close(&m);
 }
 
-static volatile sig_atomic_t stop;
+static _Atomic int stop;
 
 /* `s` has 8 of 8 positions. */
 static void test_stops(struct qwen_state *s)

@@ -287,7 +287,7 @@ static void test_greedy(const char *dir)
 
 static void test_stop(const char *dir)
 {
-	static volatile sig_atomic_t stop;
+	static _Atomic int stop;
 	struct qwen_shape shape = { .sequences = 1, .positions = 64,
 				    .max_tokens = 4, .stop = &stop };
 	struct qwen_token t = { .id = 5, .best = true, .logits = true };

@@ -11,7 +11,7 @@ struct seen {
 	struct probe_slots slots;
 	struct probe_result r[512];
 	int times[512], n_idle, stop_after, n;
-	volatile int stop;
+	_Atomic int stop;
 };
 
 static bool on_done(void *ctx, int slot, const struct probe_result *r)

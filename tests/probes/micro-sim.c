@@ -11,7 +11,7 @@
 #include "probes/micro/micro.h"
 #include "tests/results/results.h"
 
-static const volatile int stop;
+static const _Atomic int stop;
 static char dir[64], db[96];
 static char prog[] = "7340", *argv[] = { prog, NULL };
 

@@ -291,7 +291,7 @@ static void rehearse(uint64_t seed, bool all, int products)
 /* A signal ends it between two probes: what they said by then is no result. */
 static void test_stop(void)
 {
-	static const volatile int stop = SIGTERM;
+	static const _Atomic int stop = SIGTERM;
 	struct card_data *d = xcalloc(1, sizeof(*d));
 	struct cost_model m;
 	struct err e = { 0 };

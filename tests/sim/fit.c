@@ -101,7 +101,7 @@ static void test_left_out(const struct cost_model *base)
 
 static void test_stop(const struct cost_model *base)
 {
-	volatile int stop = 1;
+	_Atomic int stop = 1;
 	struct truth t = { .dram = { 150 } };
 	struct fit_data d = { groups, 4, loss_of, &t, &stop };
 	struct cost_model m = *base;

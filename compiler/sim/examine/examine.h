@@ -222,7 +222,7 @@ struct others_row {
  * are counted on stderr, unless `quiet`.  `stop`: struct validate's.
  */
 bool others_rows_run(const char *path, const struct cost_model *m, bool quiet,
-		     const volatile int *stop,
+		     const _Atomic int *stop,
 		     void (*fn)(void *ctx, const struct others_row *row),
 		     void *ctx, struct err *e);
 /*
@@ -269,7 +269,7 @@ struct fit_data {
 	bool (*loss)(void *ctx, int group, enum cost_fit_by by,
 		     const struct cost_model *m, double *loss, struct err *e);
 	void *ctx;
-	const volatile int *stop; /* as in struct validate */
+	const _Atomic int *stop; /* as in struct validate */
 };
 
 /* Is any parameter fitted on this kernel or source? */
@@ -299,7 +299,7 @@ struct validate {
 	bool fits; /* also fit to everything, and print all fits */
 	bool ranges; /* print how good ranges of times are */
 	bool order;  /* print which products are in their order */
-	const volatile int *stop; /* set: ends with ERR_STOPPED; or NULL */
+	const _Atomic int *stop; /* set: ends with ERR_STOPPED; or NULL */
 	enum table_format format;
 	FILE *out;
 	const char *tool;

@@ -262,7 +262,7 @@ static bool predict_pair(struct others_row *row, const struct cost_model *m,
 }
 
 static bool predict_all(struct list *l, const struct cost_model *m, bool quiet,
-			const volatile int *stop, int *skipped, struct err *e)
+			const _Atomic int *stop, int *skipped, struct err *e)
 {
 	int kept = 0;
 
@@ -294,7 +294,7 @@ static bool predict_all(struct list *l, const struct cost_model *m, bool quiet,
 
 static bool predict_file(struct buf *b, const char *path,
 			 const struct cost_model *m, bool quiet,
-			 const volatile int *stop, struct list *l, int *skipped,
+			 const _Atomic int *stop, struct list *l, int *skipped,
 			 struct err *e)
 {
 	struct reader r = { .csv = { .at = b->data } };
@@ -318,7 +318,7 @@ static bool predict_file(struct buf *b, const char *path,
 }
 
 bool others_rows_run(const char *path, const struct cost_model *m, bool quiet,
-		     const volatile int *stop,
+		     const _Atomic int *stop,
 		     void (*fn)(void *ctx, const struct others_row *row),
 		     void *ctx, struct err *e)
 {

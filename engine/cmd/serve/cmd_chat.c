@@ -27,7 +27,7 @@ struct chat {
 /* ---- signals ---- */
 
 /* What ends an answer; all but Ctrl-C in a terminal end the program, too. */
-static volatile int interrupted;
+static _Atomic int interrupted;
 static bool keeps_on; /* after SIGINT */
 static struct sigaction before[_NSIG];
 
