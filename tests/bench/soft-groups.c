@@ -143,6 +143,17 @@ static const struct group groups[] = {
 			    "v_rsq_f32 v33, v13\n"
 			    "v_sqrt_f32 v34, v14\n"
 			    "v_sin_f32 v35, v15\n", 0 },
+	{ "transcendental f16", "v_exp_f16 v30, v50\n"
+				"v_log_f16 v31, v51\n"
+				"v_rcp_f16 v32, v52\n"
+				"v_rsq_f16 v33, v53\n"
+				"v_sqrt_f16 v34, v54\n", 0 },
+	{ "f16, u16, rarer", "v_max3_f16 v30, v50, v51, v52\n"
+			     "v_rndne_f16 v31, v51\n"
+			     "v_cvt_f16_i16 v32, v52\n"
+			     "v_cvt_i16_f16 v33, v53\n"
+			     "v_mad_u16 v34, v50, v51, v52\n"
+			     "v_cvt_pk_i16_i32 v35, v54, v55\n", 0 },
 	{ "division", "v_div_scale_f32 v30, vcc_lo, v10, v11, v10\n"
 		      "v_div_fmas_f32 v31, v30, v12, v13\n"
 		      "v_div_fixup_f32 v32, v31, v11, v10\n", 0 },
