@@ -1,8 +1,8 @@
 /*
  * Products of bf16 and of bytes by oneDNN, for bench-host-gemm: its matmul of A
  * [m][k] and B stored [n][k], both in that type already, C in f32 or int32.  T0
- * gets A in f32 and rounds it in the same time; its bytes have scales, theirs
- * none.  The library is loaded where it is installed (libdnnl-dev), nothing is
+ * gets A in f32 and rounds it in the same time, so its reorder primitive rounds A
+ * for it, too, in turns of their own; T0's bytes have scales, theirs none.  The library is loaded where it is installed (libdnnl-dev), nothing is
  * linked with it.
  */
 #ifndef T0_TESTS_BENCH_ONEDNN_H
@@ -25,7 +25,7 @@
 	DO(engine_create) DO(stream_create) DO(memory_desc_init_by_strides) \
 	DO(matmul_desc_init) DO(primitive_desc_create) DO(primitive_create) \
 	DO(memory_create) DO(primitive_execute) DO(stream_wait) \
-	DO(primitive_destroy) DO(primitive_desc_destroy) DO(memory_destroy)
+	DO(reorder_primitive_desc_create) DO(primitive_destroy) DO(primitive_desc_destroy) DO(memory_destroy)
 struct onednn {
 	void *handle;
 #define ONEDNN_FIELD(name) __typeof__(dnnl_##name) *name;
@@ -35,12 +35,12 @@ struct onednn {
 	dnnl_stream_t stream;
 };
 
-/* One product. */
+/* One product, and the rounding of an A in f32 to what it takes. */
 struct onednn_product {
 	const struct onednn *d;
-	dnnl_primitive_desc_t desc;
-	dnnl_primitive_t run;
-	dnnl_exec_arg_t arg[3];
+	dnnl_primitive_desc_t desc, round_desc;
+	dnnl_primitive_t run, round;
+	dnnl_exec_arg_t arg[3], round_arg[2];
 	void *data[3];
 };
 
@@ -56,6 +56,29 @@ static bool onednn_open(struct onednn *d)
 	return d->engine_create(&d->engine, dnnl_cpu, 0) == dnnl_success &&
 	       d->stream_create(&d->stream, d->engine,
 				dnnl_stream_default_flags) == dnnl_success;
+}
+
+/* From `a` in f32 to the memory of A that the product has. */
+static bool onednn_round_init(struct onednn_product *p, const float *a,
+			      const dnnl_memory_desc_t *to)
+{
+	const struct onednn *d = p->d;
+	dnnl_memory_desc_t wide;
+
+	if (d->memory_desc_init_by_strides(&wide, 2, to->dims, dnnl_f32,
+					   to->format_desc.blocking.strides) !=
+		    dnnl_success ||
+	    d->reorder_primitive_desc_create(&p->round_desc, &wide, d->engine,
+					     to, d->engine, NULL) !=
+		    dnnl_success ||
+	    d->primitive_create(&p->round, p->round_desc) != dnnl_success)
+		return false;
+	p->round_arg[0].arg = DNNL_ARG_FROM;
+	d->memory_create(&p->round_arg[0].memory, &wide, d->engine,
+			 (void *)(uintptr_t)a);
+	p->round_arg[1].arg = DNNL_ARG_TO;
+	p->round_arg[1].memory = p->arg[0].memory;
+	return true;
 }
 
 /* `bytes`: s8 and s32, else bf16 and f32. */
@@ -97,7 +120,13 @@ static bool onednn_init(struct onednn_product *p, const struct onednn *d,
 		d->memory_create(&p->arg[i].memory, &md[i], d->engine,
 				 p->data[i]);
 	}
-	return true;
+	return onednn_round_init(p, a, &md[0]);
+}
+
+static void onednn_round(const struct onednn_product *p)
+{
+	p->d->primitive_execute(p->round, p->d->stream, 2, p->round_arg);
+	p->d->stream_wait(p->d->stream);
 }
 
 static void onednn_run(const struct onednn_product *p)
@@ -113,6 +142,12 @@ static void onednn_fini(struct onednn_product *p)
 			p->d->memory_destroy(p->arg[i].memory);
 		free(p->data[i]);
 	}
+	if (p->round_arg[0].memory)
+		p->d->memory_destroy(p->round_arg[0].memory);
+	if (p->round)
+		p->d->primitive_destroy(p->round);
+	if (p->round_desc)
+		p->d->primitive_desc_destroy(p->round_desc);
 	if (p->run)
 		p->d->primitive_destroy(p->run);
 	if (p->desc)
@@ -141,6 +176,10 @@ static bool onednn_init(struct onednn_product *p, const struct onednn *d,
 	return false;
 }
 static void onednn_run(const struct onednn_product *p)
+{
+	(void)p;
+}
+static void onednn_round(const struct onednn_product *p)
 {
 	(void)p;
 }
