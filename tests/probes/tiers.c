@@ -75,5 +75,6 @@ int main(void)
 	d[7][31] = -1;
 	says("a strange value", d, "1 of 256 elements",
 	     "register 7 of lane 31 holds -1");
+	buf_fini(&text);
 	return plan_done();
 }
