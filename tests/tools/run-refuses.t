@@ -24,7 +24,7 @@ result() {
 refuses() {
 	name=$1 text=$2
 	shift 2
-	timeout 20 "$@" >"$dir/out" 2>"$dir/err"
+	timeout 120 "$@" >"$dir/out" 2>"$dir/err"
 	status=$?
 	[ $status = 2 ] && [ ! -s "$dir/out" ] && grep -qF -- "$text" "$dir/err"
 	result $? "$name (status $status, wanted 2; '$text')"
@@ -36,7 +36,7 @@ for file in "$corpus"/bad-*; do
 	refuses "${file##*/}" "${file##*/}: " "$run" --list "$file"
 done
 for file in "$corpus"/good-*; do
-	timeout 20 "$run" --list "$file" >"$dir/out" 2>"$dir/err" &&
+	timeout 120 "$run" --list "$file" >"$dir/out" 2>"$dir/err" &&
 		[ -s "$dir/out" ]
 	result $? "${file##*/} is listed"
 done
@@ -46,7 +46,7 @@ full=$(wc -c <"$data/saxpy.co")
 taken=0 size=0
 while [ $size -lt "$full" ]; do
 	head -c $size "$data/saxpy.co" >"$dir/cut.co"
-	timeout 20 "$run" --list "$dir/cut.co" >"$dir/out" 2>"$dir/err"
+	timeout 120 "$run" --list "$dir/cut.co" >"$dir/out" 2>"$dir/err"
 	[ $? = 2 ] || taken=$((taken + 1))
 	size=$((size + 97))
 done
@@ -102,7 +102,7 @@ refuses "an unknown option" "--girdle" "$run" "$saxpy" --girdle
 
 [ ! -e "$dir/x" ]
 result $? "a refused run writes no file"
-timeout 20 "$run" --dry-run "$saxpy" saxpy f32:1 $buf $buf u32:64 \
+timeout 120 "$run" --dry-run "$saxpy" saxpy f32:1 $buf $buf u32:64 \
 	>"$dir/out" 2>"$dir/err"
 result $? "a dry run checks and is silent"
 
