@@ -33,7 +33,7 @@ ok 'are the same' cmp "$tmp/even" "$tmp/odd"
 
 rm "$bad/model.safetensors"
 mkfifo "$bad/model.safetensors"
-exits 2 'a pipe is no file of weights' timeout 20 "$q" info -m "$bad"
+exits 2 'a pipe is no file of weights' timeout 120 "$q" info -m "$bad"
 has "$tmp/err" 'model.safetensors: not a file' 'it says so'
 rm "$bad/model.safetensors"
 

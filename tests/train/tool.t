@@ -195,7 +195,7 @@ has "$tmp/err" 'rows of 0 tokens' 'rows of nothing: says why'
 # ---- refused ----
 cp -r "$tmp/whole" "$tmp/kept"
 mkfifo "$tmp/pipe"
-exits 2 'a pipe' timeout 20 "$q" train -q --data "$tmp/pipe" "$tmp/none"
+exits 2 'a pipe' timeout 120 "$q" train -q --data "$tmp/pipe" "$tmp/none"
 has "$tmp/err" 'is a pipe, and texts are read more than once' 'says why'
 exits 2 'a folder with a run' "$q" train -q --data "$tmp/text" "$tmp/whole"
 has "$tmp/err" resume 'asks for --resume'
