@@ -72,11 +72,12 @@ static void fill_words(void *at, uint32_t word, size_t n)
 static void start_buffer(struct kfd_queue *q, struct printbuf *b,
 			 const struct kfd_kernel *k)
 {
-	if (!b->kernel || b->kernel->printf_ring != k->printf_ring)
+	if (!b->filled || b->ring != k->printf_ring)
 		fill_words(host_view(b),
 			   k->printf_ring ? 0 : KFD_PRINTF_UNWRITTEN,
 			   b->mem->bytes);
-	b->busy = true;
+	b->filled = b->busy = true;
+	b->ring = k->printf_ring;
 	b->kernel = k;
 	b->read = 0;
 	if (k->printf_ring) {
@@ -111,7 +112,7 @@ bool kfd_print_take(struct kfd_queue *q, const struct kfd_kernel *k,
 				     q->opts.printf_bytes, "printf", e);
 		if (!b->mem)
 			return false;
-		b->kernel = NULL;
+		b->filled = false;
 	}
 	start_buffer(q, b, k);
 	*out = b;

@@ -16,7 +16,8 @@
 struct printbuf {
 	struct mem *mem;
 	bool busy;			 /* a packet's that is not retired */
-	const struct kfd_kernel *kernel; /* the last one, too; NULL: none */
+	const struct kfd_kernel *kernel; /* of that packet */
+	bool filled, ring;		 /* with words for what way to print */
 	uint64_t read;			 /* of a ring: dwords */
 };
 struct hostcall;

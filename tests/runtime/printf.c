@@ -431,6 +431,14 @@ static void test_own_object(void)
 		ok(run(&r, "ring", 64, &lines), "its kernel prints");
 		is_u64(count_items(&r.text, 64, 3, &wrong), 192, "all lines");
 		is_u64(wrong, 0, "and no other");
+		kfd_code_unload(r.code);
+		r.code = NULL;
+		buf_reset(&r.text);
+		ok(kfd_code_load(r.dev, out.data, out.len, &r.code, &r.e) &&
+		   run(&r, "ring", 64, &lines),
+		   "the queue prints once who printed last is gone (%s)",
+		   r.e.msg);
+		is_u64(count_items(&r.text, 64, 3, &wrong), 192, "as much");
 	}
 	co_fini(&co);
 	buf_fini(&file);
