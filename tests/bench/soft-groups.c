@@ -19,6 +19,7 @@ static const struct {
 	enum isa_gen gen;
 } chips[] = {
 	{ "gfx1100", ISA_GFX11 },
+	{ "gfx1010", ISA_GFX10_1 },
 	{ "gfx1030", ISA_GFX10_3 },
 	{ "gfx1151", ISA_GFX11_5 },
 	{ "gfx1201", ISA_GFX12 },
@@ -32,7 +33,7 @@ struct group {
 	uint32_t mode; /* 0: as compilers set it */
 };
 
-/* Parts of the text that gfx10 or gfx12 names otherwise, in this order. */
+/* Parts of the text that gfx10, all of it, or gfx12 names otherwise, in this order. */
 static const struct {
 	enum isa_gen gen;
 	const char *from, *to;
@@ -269,11 +270,18 @@ static const struct {
 	const char *text;
 } others[] = {
 	{ "VOPD", ISA_GFX10_3, NULL },
+	{ "dot2 f16", ISA_GFX10_1, NULL },
 	{ "dot2 bf16", ISA_GFX10_3, NULL },
+	{ "dot4, dot8", ISA_GFX10_1, NULL },
 	{ "dot4, dot8", ISA_GFX10_3,
 	  "v_dot4_i32_i8 v30, v10, v11, v12\n"
 	  "v_dot8_i32_i4 v31, v10, v11, v12\n"
 	  "v_dot4_u32_u8 v32, v10, v11, v12\n" },
+	{ "scratch", ISA_GFX10_1,
+	  "scratch_store_dword v20, v10, off offset:16\n"
+	  "scratch_load_dword v30, v20, off offset:16\n"
+	  "scratch_store_dwordx4 v20, v[10:13], off offset:32\n"
+	  "scratch_load_dwordx4 v[32:35], v20, off offset:32\n" },
 	{ "WMMA f16, bf16", ISA_GFX10_3, NULL },
 	{ "WMMA f16, bf16", ISA_GFX12,
 	  "v_wmma_f32_16x16x16_f16 v[40:47], v[50:53], v[60:63], v[40:47]\n"
@@ -302,13 +310,15 @@ static char *text_of(const struct group *g, enum isa_gen gen)
 	struct buf b = { 0 };
 
 	for (size_t i = 0; i < ARRAY_SIZE(others); i++)
-		if (others[i].gen == gen && !strcmp(others[i].group, g->name))
+		if ((others[i].gen == gen ||
+		     (others[i].gen == isa_layout_gen(gen) && !others[i].text)) &&
+		    !strcmp(others[i].group, g->name))
 			return others[i].text ? xstrdup(others[i].text) : NULL;
 	for (const char *p = g->text; *p;) {
 		size_t i = 0;
 
 		while (i < ARRAY_SIZE(names) &&
-		       (names[i].gen != gen ||
+		       (names[i].gen != isa_layout_gen(gen) ||
 			strncmp(p, names[i].from, strlen(names[i].from))))
 			i++;
 		if (i < ARRAY_SIZE(names)) {
@@ -472,7 +482,7 @@ int main(int argc, char **argv)
 		bench_machine_init(&m[k], MEMORY_BYTES);
 	m[HANDLERS].slow = true;
 	table_init(&t, "soft: instructions,#M wave insts/s by handlers,"
-		       "#in stretches,#ratio,#gfx1030,#gfx1151,#gfx1201");
+		       "#in stretches,#ratio,#gfx1010,#gfx1030,#gfx1151,#gfx1201");
 	for (size_t i = 0; i < ARRAY_SIZE(groups); i++)
 		if (argc < 2 || strstr(groups[i].name, argv[1]))
 			measure_groups(&r, m, &groups[i], &t);
