@@ -109,7 +109,7 @@ static void test_read(const char *path)
 	struct err e = { 0 };
 	struct threads *threads = threads_new(3, &e);
 	struct qwen_tensors t;
-	const sig_atomic_t stop = 1;
+	const _Atomic int stop = 1;
 
 	qwen_tensors_open_file(&t, path, &e);
 	ok(!qwen_maps_read(&t, threads, NULL, &stop, &e) &&
