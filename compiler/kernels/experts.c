@@ -12,6 +12,7 @@
 enum {
 	ROWS = KERNEL_STREAM_ROWS,
 	PAIRS = ROWS / 2,
+	EACH = KERNEL_EXPERT_ROWS,
 	WAVES_MAX = 32,
 	USED = KERNEL_MAX_TOPK,
 };
@@ -141,7 +142,7 @@ void build_expert_swiglu(struct dsl *k, const struct kernel_shape *s)
 /*
  * Arguments: y [tokens][rows] (f32, added to), w [experts][rows][n], scale,
  * x [tokens][used][n] (f32), expert [tokens][used] (i32), used, rows, n (i32).
- * A group makes KERNEL_STREAM_ROWS rows of a token, which grid dimension 1
+ * A group makes KERNEL_EXPERT_ROWS rows of a token, which grid dimension 1
  * counts; its waves take the token's experts in turn, and their sums are added
  * in the order of waves.
  */
@@ -150,42 +151,46 @@ void build_expert_add(struct dsl *k, const struct kernel_shape *s)
 	const uint32_t waves = s->group / 32;
 	struct val y = ARG_PTR(k, DSL_F32, "y", DSL_NOALIAS);
 	struct stream w = stream_args(k, s->weights);
-	struct stream_input in = stream_input_args(k, false, 1);
+	w.rows = EACH;
+	struct stream_input x = stream_input_args(k, false, 1);
 	struct val expert = ARG_PTR(k, DSL_I32, "expert", DSL_READONLY);
 	struct val used = ARG(k, DSL_I32, "used");
 	struct val rows = ARG(k, DSL_I32, "rows");
 	w.n = ARG(k, DSL_I32, "n");
-	struct val part = LDS(k, DSL_F32, WAVES_MAX * ROWS, "part");
+	struct val part = LDS(k, DSL_F32, WAVES_MAX * EACH, "part");
 	struct val token = GROUP_ID(k, 1), me = LOCAL_ID(k, 0);
-	struct val first = MUL(GROUP_ID(k, 0), ROWS);
-	struct var sum[ROWS];
+	struct val first = MUL(GROUP_ID(k, 0), EACH);
+	struct val mine = ADD(first, me), to = row_of(y, token, rows);
+	struct val in = AND(LT(me, EACH), LT(mine, rows));
+	/* Under way while the weights are. */
+	struct val before = LOAD_IF(in, to, mine);
+	struct var sum[EACH];
 
-	for (uint32_t i = 0; i < ROWS; i++)
+	for (uint32_t i = 0; i < EACH; i++)
 		sum[i] = VAR(k, DSL_F32, 0);
 	FOR(k, slot, WAVE(k), used, waves) {
 		struct val pair = ADD(MUL(token, used), slot);
 		struct val top = MUL(LOAD(expert, pair), rows);
-		struct val r[ROWS], out[KERNEL_MAX_TOKENS][ROWS];
-		struct stream_input mine = in;
+		struct val r[EACH], out[KERNEL_MAX_TOKENS][ROWS];
+		struct stream_input own = x;
 
-		for (uint32_t i = 0; i < ROWS; i++)
+		for (uint32_t i = 0; i < EACH; i++)
 			r[i] = ADD(top, MIN(ADD(first, i), SUB(rows, 1)));
-		stream_input_rows(&mine, &pair, w.n);
-		stream_rows(k, &w, &mine, r, out);
-		for (uint32_t i = 0; i < ROWS; i++)
+		stream_input_rows(&own, &pair, w.n);
+		stream_rows(k, &w, &own, r, out);
+		for (uint32_t i = 0; i < EACH; i++)
 			SET(sum[i], ADD(sum[i], out[0][i]));
 	}
 	IF(k, EQ(LANE(k), 0)) {
-		for (uint32_t i = 0; i < ROWS; i++)
-			STORE(part, ADD(MUL(WAVE(k), ROWS), i), GET(sum[i]));
+		for (uint32_t i = 0; i < EACH; i++)
+			STORE(part, ADD(MUL(WAVE(k), EACH), i), GET(sum[i]));
 	}
 	BARRIER(k);
-	struct val mine = ADD(first, me);
-	IF(k, AND(LT(me, ROWS), LT(mine, rows))) {
-		struct val to = row_of(y, token, rows), all = LOAD(to, mine);
+	IF(k, in) {
+		struct val all = before;
 
 		for (uint32_t i = 0; i < waves; i++)
-			all = ADD(all, LOAD(part, ADD(me, i * ROWS)));
+			all = ADD(all, LOAD(part, ADD(me, i * EACH)));
 		STORE(to, mine, all);
 	}
 }

@@ -104,11 +104,12 @@ enum kernel_per {
 	KERNEL_WAVE_ROW, /* group / 32 rows */
 	KERNEL_GRID,	 /* as the comment of its builder says */
 	KERNEL_STREAM,	 /* KERNEL_STREAM_ROWS as many */
-	KERNEL_STREAM_PAIR, /* half of these: gate and up */
+	KERNEL_STREAM_PAIR, /* half of these */
 };
 #define KERNEL_VECTOR	 4
 #define KERNEL_TILE_SIZE 32
 #define KERNEL_STREAM_ROWS 4
+#define KERNEL_EXPERT_ROWS 2 /* of a group of expert_add */
 #define KERNEL_PACKED_ROWS 64
 #define KERNEL_MAX_PARTS 9 /* of sum_parts */
 #define KERNEL_SPAN	 4096 /* elements of a group of square_sum */

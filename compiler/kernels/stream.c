@@ -11,13 +11,15 @@
  * are f32.  Grid dimension 1 counts tokens, shape.tokens at a time: these share
  * the weights, which are read once for them.
  *
- * Each wave makes KERNEL_STREAM_ROWS rows in one go, for more loads under way.
+ * Each wave makes KERNEL_STREAM_ROWS rows in one go, for more loads under way;
+ * stream_add, which has few rows, half as many, so that WGPs get equal shares.
  * RMSNorm costs no pass of its own: sum w x g / rms(x) needs the squares of x,
  * and x is here anyway.
  */
 #include "compiler/kernels/stream_int.h"
 
 #define ROWS KERNEL_STREAM_ROWS
+#define HALF (ROWS / 2)
 #define TOKENS KERNEL_MAX_TOKENS
 #define QUANT_GROUP 32
 
@@ -37,7 +39,7 @@ struct columns {
 
 struct stream stream_args(struct dsl *k, enum dsl_type type)
 {
-	struct stream s = { .type = type };
+	struct stream s = { .type = type, .rows = ROWS };
 
 	s.w = ALIGNED(ARG_PTR(k, type, "w", DSL_READONLY), 8);
 	s.scale = ARG_PTR(k, DSL_F16, "scale", DSL_READONLY);
@@ -170,7 +172,7 @@ void stream_rows(struct dsl *k, const struct stream *s,
 
 	for (uint32_t t = 0; t < in->tokens; t++)
 		squares[t] = VAR(k, DSL_F32, 0);
-	for (uint32_t j = 0; j < ROWS; j++) {
+	for (uint32_t j = 0; j < s->rows; j++) {
 		row[j] = stream_row(s, r[j]);
 		for (uint32_t t = 0; t < in->tokens; t++)
 			sum[j][t] = VAR(k, DSL_F32, 0);
@@ -179,7 +181,7 @@ void stream_rows(struct dsl *k, const struct stream *s,
 		struct columns c = stream_columns(s, i);
 
 		input_step(s, in, &c, squares);
-		for (uint32_t j = 0; j < ROWS; j++)
+		for (uint32_t j = 0; j < s->rows; j++)
 			stream_dot(&row[j], &c, i, sum[j], in->tokens);
 	}
 	for (uint32_t t = 0; t < in->tokens; t++) {
@@ -188,7 +190,7 @@ void stream_rows(struct dsl *k, const struct stream *s,
 		if (in->norm)
 			rms = RSQRT(ADD(DIV(WAVE_SUM(GET(squares[t])),
 					    CAST(DSL_F32, s->n)), in->eps));
-		for (uint32_t j = 0; j < ROWS; j++)
+		for (uint32_t j = 0; j < s->rows; j++)
 			out[t][j] = MUL(WAVE_SUM(GET(sum[j][t])), rms);
 	}
 }
@@ -273,16 +275,21 @@ static void job_begin(struct job *j, struct dsl *k,
  */
 void build_stream_add(struct dsl *k, const struct kernel_shape *s)
 {
+	struct val before[TOKENS][HALF];
 	struct job j;
 
-	job_begin(&j, k, s, false, false, ROWS);
+	job_begin(&j, k, s, false, false, HALF);
+	j.w.rows = HALF;
 	IF(k, LT(j.first, j.rows)) {
+		/* Under way while the weights are. */
+		for (uint32_t t = 0; t < j.in.tokens; t++)
+			for (uint32_t i = 0; i < HALF; i++)
+				before[t][i] = LOAD(j.y[t], j.r[i]);
 		stream_rows(k, &j.w, &j.in, j.r, j.out);
 		for (uint32_t t = 0; t < j.in.tokens; t++) {
-			for (uint32_t i = 0; i < ROWS; i++)
-				j.out[t][i] = ADD(LOAD(j.y[t], j.r[i]),
-						  j.out[t][i]);
-			stream_store(k, j.y[t], j.first, j.rows, j.out[t], ROWS);
+			for (uint32_t i = 0; i < HALF; i++)
+				j.out[t][i] = ADD(before[t][i], j.out[t][i]);
+			stream_store(k, j.y[t], j.first, j.rows, j.out[t], HALF);
 		}
 	}
 }
@@ -309,20 +316,19 @@ void build_stream_norm(struct dsl *k, const struct kernel_shape *s)
  */
 void build_stream_swiglu(struct dsl *k, const struct kernel_shape *s)
 {
-	enum { PAIRS = ROWS / 2 };
 	struct job j;
 
-	job_begin(&j, k, s, true, false, PAIRS);
-	for (uint32_t i = 0; i < PAIRS; i++)
-		j.r[PAIRS + i] = ADD(j.r[i], j.rows);
+	job_begin(&j, k, s, true, false, HALF);
+	for (uint32_t i = 0; i < HALF; i++)
+		j.r[HALF + i] = ADD(j.r[i], j.rows);
 	IF(k, LT(j.first, j.rows)) {
 		stream_rows(k, &j.w, &j.in, j.r, j.out);
 		for (uint32_t t = 0; t < j.in.tokens; t++) {
 			struct val *out = j.out[t];
 
-			for (uint32_t i = 0; i < PAIRS; i++)
-				out[i] = MUL(SILU(out[i]), out[PAIRS + i]);
-			stream_store(k, j.y[t], j.first, j.rows, out, PAIRS);
+			for (uint32_t i = 0; i < HALF; i++)
+				out[i] = MUL(SILU(out[i]), out[HALF + i]);
+			stream_store(k, j.y[t], j.first, j.rows, out, HALF);
 		}
 	}
 }
@@ -349,48 +355,105 @@ static struct val head_product(struct dsl *k, const struct stream *w,
 	return lds;
 }
 
-/* Arguments of stream_heads behind the input, and the group's head. */
+/*
+ * Arguments of stream_heads behind the input, the group's head, and what a
+ * work-item has of it: element i, which turns with j, and their gains.
+ */
 struct turn {
 	struct val q, kc, vc, q_gain, k_gain, cosine, sine, position, slot;
 	struct val heads, kv_heads, d, head;
+	struct val i, in, j, is_q, last, kv;
+	struct var gain_i, gain_j;
 	struct cache_at cache;
 	bool turned;
 };
 
 /* One token's head: what a work-item has of it, and where it goes. */
 struct head_of {
-	struct val i, mine, rms, lds, position, sequence, token;
-	struct val is_q, last, kv;
+	struct val mine, other /* element j */, rms, lds;
+	struct val position, sequence, token;
+	struct var cosine, sine;
 };
 
-/* Element i of a query or key, normed and turned to its position. */
+static struct val gain_of(const struct turn *a, struct val i)
+{
+	return SELECT(a->is_q, LOAD(a->q_gain, i), LOAD(a->k_gain, i));
+}
+
+/*
+ * What follows the product and lies in memory is under way with the weights.
+ * Waves that have no element do not wait for positions.
+ */
+static void heads_begin(struct dsl *k, struct turn *a, struct head_of *h,
+			const struct val *token, uint32_t tokens)
+{
+	const struct val half = SHR(a->d, 1);
+
+	a->i = LOCAL_ID(k, 0);
+	a->in = LT(a->i, a->d);
+	a->j = SELECT(LT(a->i, half), ADD(a->i, half), SUB(a->i, half));
+	a->is_q = LT(a->head, a->heads);
+	a->last = ADD(a->heads, a->kv_heads);
+	a->kv = SUB(a->head, SELECT(LT(a->head, a->last), a->heads, a->last));
+	a->gain_i = VAR(k, DSL_F32, 0);
+	a->gain_j = VAR(k, DSL_F32, 0);
+	for (uint32_t t = 0; t < tokens; t++)
+		h[t] = (struct head_of){ .token = token[t],
+					 .position = LOAD(a->position, token[t]),
+					 .sequence = LOAD(a->slot, token[t]),
+					 .cosine = VAR(k, DSL_F32, 0),
+					 .sine = VAR(k, DSL_F32, 0) };
+	IF (k, a->in) {
+		const struct val at = MIN(a->i, a->j);
+
+		SET(a->gain_i, gain_of(a, a->i));
+		SET(a->gain_j, gain_of(a, a->j));
+		for (uint32_t t = 0; t < tokens; t++) {
+			SET(h[t].cosine, LOAD(row_of(a->cosine, h[t].position,
+						     half), at));
+			SET(h[t].sine, LOAD(row_of(a->sine, h[t].position,
+						   half), at));
+		}
+	}
+}
+
+/* A work-item's element of a query or key, normed and turned. */
 static struct val head_rope(const struct turn *a, const struct head_of *h)
 {
-	struct val half = SHR(a->d, 1), i = h->i, low = LT(i, half);
-	struct val j = SELECT(low, ADD(i, half), SUB(i, half));
-	struct val at = MIN(i, j);
-	struct val ga = SELECT(h->is_q, LOAD(a->q_gain, i), LOAD(a->k_gain, i));
-	struct val gb = SELECT(h->is_q, LOAD(a->q_gain, j), LOAD(a->k_gain, j));
-	struct val x = MUL(MUL(h->mine, h->rms), ga);
-	struct val b = MUL(MUL(LOAD(h->lds, j), h->rms), gb);
-	struct val co = LOAD(row_of(a->cosine, h->position, half), at);
-	struct val si = LOAD(row_of(a->sine, h->position, half), at);
+	struct val low = LT(a->i, SHR(a->d, 1)), sine = GET(h->sine);
+	struct val x = MUL(MUL(h->mine, h->rms), GET(a->gain_i));
+	struct val b = MUL(MUL(h->other, h->rms), GET(a->gain_j));
 
-	return FMA(x, co, MUL(b, SELECT(low, NEG(si), si)));
+	return FMA(x, GET(h->cosine), MUL(b, SELECT(low, NEG(sine), sine)));
+}
+
+/* 1 / the length of the head, and each wave finds it alone. */
+static struct val head_rms(struct dsl *k, const struct turn *a,
+			   const struct head_of *h, struct val eps)
+{
+	struct val sum = CONST(k, DSL_F32, 0);
+
+	for (uint32_t at = 0; at < KERNEL_MAX_HEAD; at += 32) {
+		struct val i = ADD(LANE(k), at);
+		struct val x = LOAD_IF(LT(i, a->d), h->lds, i);
+
+		sum = FMA(x, x, sum);
+	}
+	return RSQRT(ADD(DIV(WAVE_SUM(sum), CAST(DSL_F32, a->d)), eps));
 }
 
 static void query_put(const struct turn *a, const struct head_of *h,
 		      struct val y)
 {
-	STORE(row_of(a->q, ADD(MUL(h->token, a->heads), a->head), a->d), h->i,
+	STORE(row_of(a->q, ADD(MUL(h->token, a->heads), a->head), a->d), a->i,
 	      y);
 }
 
 static void vector_put(struct dsl *k, const struct turn *a,
 		       const struct head_of *h, struct val cache, struct val y)
 {
-	cache_put(k, cache_row(&a->cache, cache, h->sequence, h->kv,
-			       h->position), a->d, h->i, y);
+	cache_put(k, cache_row(&a->cache, cache, h->sequence, a->kv,
+			       h->position), a->d, a->i, y);
 }
 
 /* y, 0 behind the head, times Hadamard's matrix, by all of the group. */
@@ -404,7 +467,7 @@ static struct val group_turn(struct dsl *k, const struct turn *a,
 				  CONST(k, DSL_F32, 1), -1.0),
 			SHUFFLE_XOR(y, m));
 	BARRIER(k);
-	STORE_IF(LT(h->i, a->d), h->lds, h->i, y);
+	STORE_IF(a->in, h->lds, a->i, y);
 	BARRIER(k);
 	FOR (k, w, 0, SHR(a->d, 5), 1) {
 		struct val both = AND(w, WAVE(k));
@@ -423,19 +486,19 @@ static void head_turned(struct dsl *k, const struct turn *a,
 {
 	struct var y = VAR(k, DSL_F32, 0);
 
-	IF (k, LT(h->i, a->d)) {
+	IF (k, a->in) {
 		SET(y, h->mine);
-		IF (k, LT(a->head, h->last)) {
+		IF (k, LT(a->head, a->last)) {
 			SET(y, head_rope(a, h));
 		}
 	}
 	struct val out = group_turn(k, a, h, GET(y));
-	IF (k, LT(h->i, a->d)) {
-		IF (k, h->is_q) {
+	IF (k, a->in) {
+		IF (k, a->is_q) {
 			query_put(a, h, out);
 		}
 		ELSE (k) {
-			IF (k, LT(a->head, h->last)) {
+			IF (k, LT(a->head, a->last)) {
 				vector_put(k, a, h, a->kc, out);
 			}
 			ELSE (k) {
@@ -447,34 +510,25 @@ static void head_turned(struct dsl *k, const struct turn *a,
 
 /* Norm and turn of one token's head, which goes to q or into the cache. */
 static void head_finish(struct dsl *k, const struct turn *a,
-			const struct stream_input *in, struct val lds,
-			struct val token)
+			const struct stream_input *in, struct head_of *h)
 {
-	struct head_of h = { .i = LOCAL_ID(k, 0), .lds = lds, .token = token };
-	struct val d = a->d;
-
-	h.position = LOAD(a->position, token);
-	h.sequence = LOAD(a->slot, token);
-	h.mine = LOAD_IF(LT(h.i, d), lds, h.i);
-	h.rms = RSQRT(ADD(DIV(GROUP_SUM(MUL(h.mine, h.mine)),
-			      CAST(DSL_F32, d)), in->eps));
-	h.is_q = LT(a->head, a->heads);
-	h.last = ADD(a->heads, a->kv_heads);
-	h.kv = SUB(a->head, SELECT(LT(a->head, h.last), a->heads, h.last));
+	h->mine = LOAD_IF(a->in, h->lds, a->i);
+	h->other = LOAD_IF(a->in, h->lds, a->j);
+	h->rms = head_rms(k, a, h, in->eps);
 	if (a->turned) {
-		head_turned(k, a, &h);
+		head_turned(k, a, h);
 		return;
 	}
-	IF(k, LT(h.i, d)) {
-		IF(k, GE(a->head, h.last)) {
-			vector_put(k, a, &h, a->vc, h.mine);
+	IF(k, a->in) {
+		IF(k, GE(a->head, a->last)) {
+			vector_put(k, a, h, a->vc, h->mine);
 		} ELSE(k) {
-			struct val y = head_rope(a, &h);
+			struct val y = head_rope(a, h);
 
-			IF(k, h.is_q) {
-				query_put(a, &h, y);
+			IF(k, a->is_q) {
+				query_put(a, h, y);
 			} ELSE(k) {
-				vector_put(k, a, &h, a->kc, y);
+				vector_put(k, a, h, a->kc, y);
 			}
 		}
 	}
@@ -494,6 +548,7 @@ void build_stream_heads(struct dsl *k, const struct kernel_shape *s)
 {
 	struct val at[TOKENS];
 	struct turn a = { .turned = s->turned };
+	struct head_of h[TOKENS];
 
 	a.q = ARG_PTR(k, DSL_F32, "q", DSL_NOALIAS);
 	a.kc = ARG_PTR(k, s->cache, "kc", DSL_NOALIAS);
@@ -515,11 +570,13 @@ void build_stream_heads(struct dsl *k, const struct kernel_shape *s)
 	for (uint32_t t = 0; t < s->tokens; t++)
 		at[t] = token_of(k, s->tokens, t);
 	stream_input_rows(&in, at, w.n);
+	heads_begin(k, &a, h, at, s->tokens);
 	struct val lds = head_product(k, &w, &in, a.head, a.d, s->group);
 
-	for (uint32_t t = 0; t < s->tokens; t++)
-		head_finish(k, &a, &in, ADVANCE(lds, t * KERNEL_MAX_HEAD),
-			    at[t]);
+	for (uint32_t t = 0; t < s->tokens; t++) {
+		h[t].lds = ADVANCE(lds, t * KERNEL_MAX_HEAD);
+		head_finish(k, &a, &in, &h[t]);
+	}
 }
 
 /*

@@ -12,6 +12,7 @@ struct stream {
 	struct val w, scale, n;
 	enum dsl_type type;
 	uint32_t step; /* columns of a lane at a time */
+	uint32_t rows; /* of a wave at a time: KERNEL_STREAM_ROWS, or fewer */
 };
 
 /* The inputs of a product, one for each token, and the norm before it. */
@@ -32,8 +33,8 @@ struct stream_input stream_input_args(struct dsl *k, bool norm,
 void stream_input_rows(struct stream_input *in, const struct val *at,
 		       struct val n);
 /*
- * out[token][row], the same in all lanes: the products of rows r[] with the
- * inputs.
+ * out[token][row], the same in all lanes: the products of s->rows rows r[] with
+ * the inputs.
  */
 void stream_rows(struct dsl *k, const struct stream *s,
 		 const struct stream_input *in, const struct val *r,

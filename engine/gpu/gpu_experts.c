@@ -147,7 +147,7 @@ static bool put_add(struct gpu_state *s, const struct gpu_layer *l, uint32_t n,
 		    struct err *e)
 {
 	const struct qwen_config *c = &s->g->m->config;
-	const uint32_t each = KERNEL_STREAM_ROWS;
+	const uint32_t each = KERNEL_EXPERT_ROWS;
 	struct gpu_args a = { .n = 0 };
 
 	arg_mem(&a, gpu_sum(s, GPU_FEED));

@@ -221,7 +221,7 @@ static const struct twin {
 	{ "stream_add", "stream",
 	  { UPDATED(SSA_F32, WEIGHTS, 4, 45 * 16 * EPS),
 	    FROM(OF_SHAPE, WEIGHTS * N, 1), SCALE_NONE, FROM(SSA_F32, N, 4),
-	    INT(WEIGHTS), INT(N) }, WEIGHTS / 8, 1, BOTH },
+	    INT(WEIGHTS), INT(N) }, WEIGHTS / 2, 1, BOTH },
 	{ "stream_norm", "stream",
 	  { { OUT, SSA_F32, WEIGHTS, 0, 45 * 16 * EPS },
 	    FROM(OF_SHAPE, WEIGHTS * N, 1), SCALE_NONE, NORMED(N), SAME(1, 0),
@@ -262,7 +262,7 @@ static const struct twin {
 	    FROM(OF_SHAPE, 4 * N * ROWS, 1), SCALE_NONE,
 	    FROM(SSA_F32, 2 * CHOOSE * ROWS, 4),
 	    BELOW(SSA_I32, 2 * CHOOSE, 4), INT(CHOOSE), INT(N), INT(ROWS) },
-	  N / 4, 2, BOTH },
+	  N / 2, 2, BOTH },
 	/* Pairs of an expert in any order; tiles of 16 pairs of expert 16. */
 	{ "expert_sort", "expert_tiles",
 	  { { OUT, SSA_I32, TOKENS * CHOOSE, 0, TOKENS * CHOOSE },

@@ -269,7 +269,10 @@ static void test_add(size_t kind)
 				want->tol += v.tol + 0x1p-22 * fabs(v.v);
 			}
 		}
-		chosen_judge(&p, &l, &all, (p.rows + 3) / 4, p.tokens);
+		chosen_judge(&p, &l, &all,
+			     (p.rows + KERNEL_EXPERT_ROWS - 1) /
+				     KERNEL_EXPERT_ROWS,
+			     p.tokens);
 	}
 	is_u64(all.wrong, 0, "expert_add of %s", kinds[kind].name);
 	is_u64(all.missed, 0, "expert_add of %s: mutants are noticed",

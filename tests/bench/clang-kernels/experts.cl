@@ -76,37 +76,39 @@ KERNEL(128) expert_swiglu(global float *restrict y,
 					       out[ROWS / 2 + j] * share[pair];
 }
 
-enum { ADD_WAVES = 8 };
-KERNEL(256) expert_add(global float *restrict y, global const ELEM *restrict w,
-		       global const half *restrict scale,
-		       global const float *restrict x,
-		       global const int *restrict expert, int used, int rows,
-		       int n)
+enum { ADD_WAVES = 2, ADD_ROWS = 2 };
+KERNEL(64) expert_add(global float *restrict y, global const ELEM *restrict w,
+		      global const half *restrict scale,
+		      global const float *restrict x,
+		      global const int *restrict expert, int used, int rows,
+		      int n)
 {
-	local float part[ADD_WAVES][ROWS];
-	const int first = (int)group_x() * ROWS, token = group_y();
-	float sum[ROWS] = { 0 };
+	local float part[ADD_WAVES][ADD_ROWS];
+	const int first = (int)group_x() * ADD_ROWS, token = group_y();
+	const int mine = first + (int)lid();
+	const bool in = lid() < ADD_ROWS && mine < rows;
+	const float before = in ? y[(long)token * rows + mine] : 0;
+	float sum[ADD_ROWS] = { 0 };
 
 	for (int slot = wave(); slot < used; slot += ADD_WAVES) {
 		const int pair = token * used + slot;
-		const struct input in = { .x = x + (long)pair * n };
+		const struct input own = { .x = x + (long)pair * n };
 		const int top = expert[pair] * rows;
-		int r[ROWS];
-		float out[ROWS];
+		int r[ADD_ROWS];
+		float out[ADD_ROWS];
 
-		for (int j = 0; j < ROWS; j++)
+		for (int j = 0; j < ADD_ROWS; j++)
 			r[j] = top + cut(first + j, rows);
-		stream_rows(w, n, &in, r, out);
-		for (int j = 0; j < ROWS; j++)
+		stream_some(w, n, &own, r, out, ADD_ROWS);
+		for (int j = 0; j < ADD_ROWS; j++)
 			sum[j] += out[j];
 	}
 	if (lane() == 0)
-		for (int j = 0; j < ROWS; j++)
+		for (int j = 0; j < ADD_ROWS; j++)
 			part[wave()][j] = sum[j];
 	barrier_lds();
-	const int mine = first + (int)lid();
-	if (lid() < ROWS && mine < rows) {
-		float all = y[(long)token * rows + mine];
+	if (in) {
+		float all = before;
 
 		for (int i = 0; i < ADD_WAVES; i++)
 			all += part[i][lid()];

@@ -1,25 +1,27 @@
 /* Twins of compiler/kernels/stream.c. */
 #include "stream.h"
 
-KERNEL(64) stream_add(global float *restrict y, global const ELEM *restrict w,
+KERNEL(32) stream_add(global float *restrict y, global const ELEM *restrict w,
 		      global const half *restrict scale,
 		      global const float *restrict x, int rows, int n)
 {
-	const int first = (int)(group_x() * 2 + wave()) * ROWS;
+	const int first = (int)group_x() * (ROWS / 2);
 	const struct input in = { .x = x + (long)group_y() * n };
-	int r[ROWS];
-	float out[ROWS];
+	int r[ROWS / 2];
+	float out[ROWS / 2], before[ROWS / 2];
 
 	if (first >= rows)
 		return;
 	y += (long)group_y() * rows;
-	for (int j = 0; j < ROWS; j++)
+	for (int j = 0; j < ROWS / 2; j++) {
 		r[j] = cut(first + j, rows);
-	stream_rows(w, n, &in, r, out);
+		before[j] = y[r[j]];
+	}
+	stream_some(w, n, &in, r, out, ROWS / 2);
 	if (lane() == 0)
-		for (int j = 0; j < ROWS; j++)
+		for (int j = 0; j < ROWS / 2; j++)
 			if (first + j < rows)
-				y[first + j] += out[j];
+				y[first + j] = before[j] + out[j];
 }
 
 KERNEL(128) stream_norm(global float *restrict y, global const ELEM *restrict w,
@@ -73,7 +75,7 @@ KERNEL(128) stream_swiglu(global float *restrict y,
 					       out[ROWS / 2 + j];
 }
 
-enum { HEADS_GROUP = 1024 };
+enum { HEADS_GROUP = 1024, MAX_HEAD = 256 };
 KERNEL(1024) stream_heads(global float *restrict q, global CACHED *restrict kc,
 			  global CACHED *restrict vc,
 			  global const ELEM *restrict w,
@@ -89,10 +91,21 @@ KERNEL(1024) stream_heads(global float *restrict q, global CACHED *restrict kc,
 			  int kv_heads, int d, int n, int row_ld, int head_ld,
 			  long sequence)
 {
-	local float all[256], part[32];
+	local float all[MAX_HEAD];
 	const int head = group_x(), token = group_y(), i = lid();
 	const int half_d = d >> 1, p = position[token];
+	const int last = heads + kv_heads;
+	const bool is_q = head < heads, low = i < half_d;
+	const int j = low ? i + half_d : i - half_d, at = low ? i : j;
 	const struct input in = { x + (long)token * n, gain, eps, true };
+	float gain_i = 0, gain_j = 0, co = 0, si = 0, squares = 0;
+
+	if (i < d) {
+		gain_i = is_q ? q_gain[i] : k_gain[i];
+		gain_j = is_q ? q_gain[j] : k_gain[j];
+		co = cosine[(long)p * half_d + at];
+		si = sine[(long)p * half_d + at];
+	}
 
 	for (int r0 = wave() * ROWS; r0 < d; r0 += HEADS_GROUP / 32 * ROWS) {
 		int r[ROWS];
@@ -108,9 +121,12 @@ KERNEL(1024) stream_heads(global float *restrict q, global CACHED *restrict kc,
 	}
 	barrier_lds();
 	const float mine = i < d ? all[i] : 0;
-	const float rms = rsqrt_of(group_sum(mine * mine, HEADS_GROUP, part) /
-				   (float)d + eps);
-	const int last = heads + kv_heads;
+	for (int k = lane(); k < MAX_HEAD; k += 32) {
+		const float v = k < d ? all[k] : 0;
+
+		squares = FMA(v, v, squares);
+	}
+	const float rms = rsqrt_of(wave_sum(squares) / (float)d + eps);
 	const int kv = head - (head < last ? heads : last);
 	const long to = slot[token] * sequence + (long)kv * head_ld +
 			(long)p * row_ld;
@@ -121,12 +137,8 @@ KERNEL(1024) stream_heads(global float *restrict q, global CACHED *restrict kc,
 		cache_put(vc + to, d, i, mine);
 		return;
 	}
-	const bool is_q = head < heads, low = i < half_d;
-	const int j = low ? i + half_d : i - half_d, at = low ? i : j;
-	const float a = mine * rms * (is_q ? q_gain[i] : k_gain[i]);
-	const float b = all[j] * rms * (is_q ? q_gain[j] : k_gain[j]);
-	const float co = cosine[(long)p * half_d + at];
-	const float si = sine[(long)p * half_d + at];
+	const float a = mine * rms * gain_i;
+	const float b = all[j] * rms * gain_j;
 	const float y = FMA(a, co, b * (low ? -si : si));
 
 	if (is_q)

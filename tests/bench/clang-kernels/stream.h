@@ -1,5 +1,5 @@
 /*
- * Products of decoding, weights of ELEM: four rows per wave, and RMSNorm of the
+ * Products of decoding, weights of ELEM: some rows per wave, and RMSNorm of the
  * activations on the way.
  */
 #include "lib.h"
@@ -18,13 +18,13 @@ struct input {
 };
 
 /* out[j]: the product of row r[j] with the input, the same in all lanes. */
-INLINE void stream_rows(global const ELEM *ws, int n, const struct input *in,
-			const int *r, float *out)
+INLINE void stream_some(global const ELEM *ws, int n, const struct input *in,
+			const int *r, float *out, int rows)
 {
 	float sum[ROWS] = { 0 }, squares = 0, rms = 1;
 	global const ELEM *w[ROWS];
 
-	for (int j = 0; j < ROWS; j++)
+	for (int j = 0; j < rows; j++)
 		w[j] = ws + (long)r[j] * n;
 	for (int i = lane(); i < n / STEP; i += 32) {
 		fv x = *(global const fv *)(in->x + i * STEP);
@@ -34,7 +34,7 @@ INLINE void stream_rows(global const ELEM *ws, int n, const struct input *in,
 				squares = FMA(x[e], x[e], squares);
 			x *= *(global const fv *)(in->gain + i * STEP);
 		}
-		for (int j = 0; j < ROWS; j++) {
+		for (int j = 0; j < rows; j++) {
 			const fv v = __builtin_convertvector(
 				*(global const ev *)(w[j] + i * STEP), fv);
 
@@ -44,8 +44,14 @@ INLINE void stream_rows(global const ELEM *ws, int n, const struct input *in,
 	}
 	if (in->norm)
 		rms = rsqrt_of(wave_sum(squares) / (float)n + in->eps);
-	for (int j = 0; j < ROWS; j++)
+	for (int j = 0; j < rows; j++)
 		out[j] = wave_sum(sum[j]) * rms;
+}
+
+INLINE void stream_rows(global const ELEM *ws, int n, const struct input *in,
+			const int *r, float *out)
+{
+	stream_some(ws, n, in, r, out, ROWS);
 }
 
 INLINE int cut(int row, int rows)
