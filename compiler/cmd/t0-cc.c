@@ -295,7 +295,8 @@ static bool parse_type(const char *text, enum dsl_type *out, struct err *e)
 		enum dsl_type type;
 	} known[] = { { "f32", DSL_F32 }, { "f16", DSL_F16 },
 		      { "bf16", DSL_BF16 }, { "i8", DSL_I8 },
-		      { "u8", DSL_U8 },	  { "u32", DSL_U32 } };
+		      { "u8", DSL_U8 },	  { "u32", DSL_U32 },
+		      { "i16", DSL_I16 } };
 
 	for (size_t i = 0; text && i < ARRAY_SIZE(known); i++)
 		if (!strcmp(text, known[i].name)) {
@@ -303,7 +304,8 @@ static bool parse_type(const char *text, enum dsl_type *out, struct err *e)
 			return true;
 		}
 	return !text || err_set(e, ERR_USAGE,
-				"type '%s'; wanted f32, f16, bf16, i8, u8 or u32",
+				"type '%s'; wanted f32, f16, bf16, i8, u8, u32 "
+				"or i16",
 				text);
 }
 

@@ -110,7 +110,7 @@ void build_route(struct dsl *k, const struct kernel_shape *s)
 void build_expert_swiglu(struct dsl *k, const struct kernel_shape *s)
 {
 	struct val y = ARG_PTR(k, DSL_F32, "y", DSL_NOALIAS);
-	struct stream w = stream_args(k, s->weights);
+	struct stream w = stream_args(k, s);
 	struct stream_input in = stream_input_args(k, true, 1);
 	struct val share = ARG_PTR(k, DSL_F32, "share", DSL_READONLY);
 	struct val expert = ARG_PTR(k, DSL_I32, "expert", DSL_READONLY);
@@ -150,7 +150,7 @@ void build_expert_add(struct dsl *k, const struct kernel_shape *s)
 {
 	const uint32_t waves = s->group / 32;
 	struct val y = ARG_PTR(k, DSL_F32, "y", DSL_NOALIAS);
-	struct stream w = stream_args(k, s->weights);
+	struct stream w = stream_args(k, s);
 	w.rows = EACH;
 	struct stream_input x = stream_input_args(k, false, 1);
 	struct val expert = ARG_PTR(k, DSL_I32, "expert", DSL_READONLY);

@@ -49,6 +49,8 @@ static void fill_in(const struct kernel_entry *k, struct kernel_shape *s)
 		s->to = given;
 	if (!s->weights || !(k->uses & KERNEL_WEIGHTS))
 		s->weights = k->uses & KERNEL_NARROW ? DSL_BF16 : given;
+	if (!s->span || !(k->uses & KERNEL_WEIGHTS))
+		s->span = 32;
 	if (!s->cache || !(k->uses & KERNEL_CACHE))
 		s->cache = given;
 	if (!s->head || !(k->uses & KERNEL_HEAD))
@@ -93,14 +95,21 @@ bool kernel_shape_check(const struct kernel_entry *k, struct kernel_shape *s,
 		return err_set(e, ERR_USAGE, "%s: heads of %u elements are not "
 			       "turned; wanted 32, 64, 128 or 256", k->name,
 			       s->head);
+	const bool own = s->weights == DSL_U32 || s->weights == DSL_I16;
 	if (!is_float(s->weights) && s->weights != DSL_I8 &&
-	    s->weights != DSL_U8)
+	    s->weights != DSL_U8 && !own)
 		return err_set(e, ERR_USAGE, "%s: weights of type %d; wanted "
-			       "f32, f16, bf16, i8 or u8", k->name,
+			       "f32, f16, bf16, i8, u8, u32 or i16", k->name,
 			       s->weights);
-	if (k->uses & KERNEL_NARROW && s->weights == DSL_F32)
-		return err_set(e, ERR_USAGE, "%s: weights of f32; wanted f16, "
-			       "bf16, i8 or u8", k->name);
+	if (k->uses & KERNEL_NARROW && (s->weights == DSL_F32 || own))
+		return err_set(e, ERR_USAGE, "%s: weights of %s; wanted f16, "
+			       "bf16, i8 or u8", k->name,
+			       kernel_type_name(s->weights));
+	if (s->span < 32 || s->span > 256 || s->span & (s->span - 1) ||
+	    (s->span > 32 && !own))
+		return err_set(e, ERR_USAGE, "%s: %u columns share a scale; "
+			       "wanted 32, of u32 and i16 to 256", k->name,
+			       s->span);
 	if (k->per == KERNEL_TILE && s->group != k->group)
 		return err_set(e, ERR_USAGE, "%s: groups of %u work-items; "
 			       "wanted %u", k->name, s->group, k->group);
@@ -121,7 +130,7 @@ const char *kernel_type_name(enum dsl_type t)
 {
 	return t == DSL_F16 ? "f16" : t == DSL_BF16 ? "bf16" :
 	       t == DSL_I8  ? "i8"  : t == DSL_U8   ? "u8"   :
-	       t == DSL_U32 ? "u32" : "f32";
+	       t == DSL_U32 ? "u32" : t == DSL_I16 ? "i16" : "f32";
 }
 
 void kernel_describe(const struct kernel_entry *k,
@@ -137,6 +146,8 @@ void kernel_describe(const struct kernel_entry *k,
 		buf_printf(out, " to=%s", kernel_type_name(s.to));
 	if (k->uses & KERNEL_WEIGHTS)
 		buf_printf(out, " weights=%s", kernel_type_name(s.weights));
+	if (s.span > 32)
+		buf_printf(out, " span=%u", s.span);
 	if (k->uses & KERNEL_CACHE)
 		buf_printf(out, " cache=%s", kernel_type_name(s.cache));
 	if (k->uses & KERNEL_HEAD)

@@ -61,7 +61,9 @@ struct kernel_shape {
 	/* Of elements in memory: F32, F16 or BF16; kv_gather: I8 to I8, too. */
 	enum dsl_type type;
 	enum dsl_type to;     /* convert: of the results */
-	enum dsl_type weights; /* stream: or I8, or U8 for pairs of 4 bits */
+	/* stream: or I8, U8 for pairs of 4 bits, U32 for 6 bits, I16 for 3 */
+	enum dsl_type weights;
+	uint32_t span; /* columns with a scale, of the last two: 32 to 256 */
 	uint32_t group;	      /* work-items per group */
 	enum dsl_type cache; /* of keys and values; I8, U8, U32, too */
 	uint32_t head;	      /* elements of a head: 1 to 256, 0: 128 */

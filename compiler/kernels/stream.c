@@ -11,6 +11,12 @@
  * are f32.  Grid dimension 1 counts tokens, shape.tokens at a time: these share
  * the weights, which are read once for them.
  *
+ * U32 and I16 stand for codes of 6 and 3 bits, 32 or 4 added, with a scale for
+ * shape.span columns.  Those of 32 columns lie together, in 24 and 12 bytes: of 6
+ * bits the low 4 as those of 4 bits are, then the 2 high ones, of columns i,
+ * i + 8, i + 16 and i + 24 in byte i of 8, from the lowest on; of 3 bits the low
+ * 2 so, then the high one of column i in bit i of 4 bytes.
+ *
  * Each wave makes KERNEL_STREAM_ROWS rows in one go, for more loads under way;
  * stream_add, which has few rows, half as many, so that WGPs get equal shares.
  * RMSNorm costs no pass of its own: sum w x g / rms(x) needs the squares of x,
@@ -30,39 +36,74 @@
  * it off.
  */
 struct columns {
-	struct val at[2], group;
+	struct val at[2], group, half; /* group: of 32; half: 0 or 8 of 16 */
 	uint32_t runs, run;
 	struct piece {
 		struct val x[2], less;
 	} of[TOKENS];
 };
 
-struct stream stream_args(struct dsl *k, enum dsl_type type)
+/* Codes of 6 or 3 bits. */
+static bool is_own(enum dsl_type t)
 {
-	struct stream s = { .type = type, .rows = ROWS };
+	return t == DSL_U32 || t == DSL_I16;
+}
 
-	s.w = ALIGNED(ARG_PTR(k, type, "w", DSL_READONLY), 8);
+/* Bytes of 32 columns of them. */
+static uint32_t own_bytes(enum dsl_type t)
+{
+	return t == DSL_U32 ? 24 : 12;
+}
+
+/* Does a lane take columns of both halves of a group? */
+static bool is_halved(enum dsl_type t)
+{
+	return t == DSL_U8 || is_own(t);
+}
+
+struct stream stream_args(struct dsl *k, const struct kernel_shape *shape)
+{
+	const enum dsl_type t = shape->weights;
+	struct stream s = { .type = t, .rows = ROWS };
+
+	s.w = ALIGNED(ARG_PTR(k, is_own(t) ? DSL_U8 : t, "w", DSL_READONLY),
+		      t == DSL_I16 ? 4 : 8);
 	s.scale = ARG_PTR(k, DSL_F16, "scale", DSL_READONLY);
-	s.step = type == DSL_F32 ? 4 : type == DSL_U8 ? 16 : 8;
+	s.step = t == DSL_F32 ? 4 : is_halved(t) ? 16 : 8;
+	while (1u << s.span < shape->span)
+		s.span++;
 	return s;
 }
 
 static bool is_integer(const struct stream *s)
 {
-	return s->type == DSL_I8 || s->type == DSL_U8;
+	return s->type == DSL_I8 || is_halved(s->type);
+}
+
+/* What codes are more than their numbers. */
+static double zero_of(enum dsl_type t)
+{
+	return t == DSL_U8 ? 8 : t == DSL_U32 ? 32 : t == DSL_I16 ? 4 : 128;
+}
+
+/* The scale of a group of 32 columns. */
+static struct val stream_scale(const struct stream *row, struct val group)
+{
+	return CAST(DSL_F32,
+		    LOAD(row->scale, row->span > 5 ? SHR(group, row->span - 5) :
+						     group));
 }
 
 static struct columns stream_columns(const struct stream *s, struct val step)
 {
 	struct columns c = { .runs = 1, .run = s->step };
 
-	if (s->type == DSL_U8) {
-		struct val half = MUL(AND(step, 1), 8);
-
+	if (is_halved(s->type)) {
+		c.half = MUL(AND(step, 1), 8);
 		c.runs = 2;
 		c.run = 8;
 		c.group = SHR(step, 1);
-		c.at[0] = ADD(SHL(c.group, 5), half);
+		c.at[0] = ADD(SHL(c.group, 5), c.half);
 		c.at[1] = ADD(c.at[0], QUANT_GROUP / 2);
 		return c;
 	}
@@ -77,9 +118,12 @@ static struct stream stream_row(const struct stream *s, struct val r)
 {
 	struct stream row = *s;
 
-	row.w = row_of(s->w, r, s->type == DSL_U8 ? SHR(s->n, 1) : s->n);
+	row.w = row_of(s->w, r,
+		       is_own(s->type) ?
+			       MUL(SHR(s->n, 5), own_bytes(s->type)) :
+		       s->type == DSL_U8 ? SHR(s->n, 1) : s->n);
 	if (is_integer(s))
-		row.scale = row_of(s->scale, r, SHR(s->n, 5));
+		row.scale = row_of(s->scale, r, SHR(s->n, s->span));
 	return row;
 }
 
@@ -92,22 +136,85 @@ static struct val columns_less(const struct stream *s, const struct columns *c,
 	for (uint32_t j = 0; j < c->runs; j++)
 		for (uint32_t i = !j; i < c->run; i++)
 			sum = ADD(sum, ELEM(p->x[j], i));
-	return MUL(sum, s->type == DSL_U8 ? -8.0 : -128.0);
+	return MUL(sum, -zero_of(s->type));
 }
 
-/* Run j of eight integers, 8 or 128 added, of the bytes of a step. */
-static struct val stream_integers(const struct stream *row, struct val bytes,
+/*
+ * A lane's integers of a step, as they lie: bytes, or of 6 bits the low 4 and
+ * the rest, of 3 the high one of each in bits and the rest.
+ */
+struct raw {
+	struct val word[2], pairs[2], bits;
+};
+
+static struct val words_load(struct val p, struct val at)
+{
+	return BITS(DSL_U32, LOADV(p, at, 8));
+}
+
+static struct raw stream_load(const struct stream *row, const struct columns *c,
+			      struct val step)
+{
+	const bool six = row->type == DSL_U32;
+	struct raw r = { 0 };
+	struct val at, v;
+
+	if (!is_own(row->type)) {
+		v = words_load(row->w, MUL(step, 8));
+		r.word[0] = ELEM(v, 0);
+		r.word[1] = ELEM(v, 1);
+		return r;
+	}
+	at = MUL(c->group, own_bytes(row->type));
+	if (six) {
+		v = words_load(row->w, ADD(at, c->half));
+		r.word[0] = ELEM(v, 0);
+		r.word[1] = ELEM(v, 1);
+	} else {
+		v = BITS(DSL_U32, LOADV(row->w, ADD(at, 8), 4));
+		r.bits = SHR(ELEM(v, 0), CAST(DSL_U32, c->half));
+	}
+	v = words_load(row->w, six ? ADD(at, 16) : at);
+	for (uint32_t i = 0; i < 2; i++)
+		r.pairs[i] = SHR(ELEM(v, i), CAST(DSL_U32, SHR(c->half, 2)));
+	return r;
+}
+
+/* Four bits, one in each byte. */
+static struct val bits_spread(struct val x)
+{
+	x = AND(OR(x, SHL(x, 14)), 0x00030003);
+	return AND(OR(x, SHL(x, 7)), 0x01010101);
+}
+
+/* Four bytes of run j, from column 4 i on. */
+static struct val codes_of(const struct stream *row, const struct raw *r,
+			   uint32_t j, uint32_t i)
+{
+	struct val low, pairs;
+
+	if (row->type == DSL_I8)
+		return XOR(r->word[i], 0x80808080);
+	if (row->type == DSL_U8)
+		return AND(SHR(r->word[i], 4 * j), 0x0f0f0f0f);
+	pairs = AND(SHR(r->pairs[i], 4 * j), 0x03030303);
+	if (row->type == DSL_U32) {
+		low = AND(SHR(r->word[i], 4 * j), 0x0f0f0f0f);
+		return OR(low, SHL(pairs, 4));
+	}
+	low = AND(SHR(r->bits, 16 * j + 4 * i), 15);
+	return OR(pairs, SHL(bits_spread(low), 2));
+}
+
+/* Run j of eight integers, what makes them positive added. */
+static struct val stream_integers(const struct stream *row, const struct raw *r,
 				  uint32_t j)
 {
 	struct val e[8];
 
-	for (uint32_t i = 0; i < 8; i++) {
-		struct val word = ELEM(bytes, i / 4);
-
-		word = row->type == DSL_I8 ? XOR(word, 0x80808080) :
-		       AND(SHR(word, 4 * j), 0x0f0f0f0f);
-		e[i] = CAST(DSL_F32, AND(SHR(word, i % 4 * 8), 255));
-	}
+	for (uint32_t i = 0; i < 8; i++)
+		e[i] = CAST(DSL_F32, AND(SHR(codes_of(row, r, j, i / 4),
+					     i % 4 * 8), 255));
 	return dsl_join(DSL_AT, e, 8);
 }
 
@@ -115,16 +222,17 @@ static struct val stream_integers(const struct stream *row, struct val bytes,
 static void stream_dot(const struct stream *row, const struct columns *c,
 		       struct val step, struct var *sum, uint32_t tokens)
 {
-	struct val w[2], scale, bytes;
+	struct val w[2], scale;
+	struct raw raw;
 
 	if (is_integer(row)) {
-		bytes = BITS(DSL_U32, LOADV(row->w, MUL(step, 8), 8));
-		scale = CAST(DSL_F32, LOAD(row->scale, c->group));
+		raw = stream_load(row, c, step);
+		scale = stream_scale(row, c->group);
 	} else {
 		w[0] = CAST(DSL_F32, LOADV(row->w, c->at[0], c->run));
 	}
 	for (uint32_t j = 0; is_integer(row) && j < c->runs; j++)
-		w[j] = stream_integers(row, bytes, j);
+		w[j] = stream_integers(row, &raw, j);
 	for (uint32_t t = 0; t < tokens; t++) {
 		const struct piece *p = &c->of[t];
 		struct val part = is_integer(row) ? p->less : GET(sum[t]);
@@ -251,7 +359,7 @@ static void job_begin(struct job *j, struct dsl *k,
 {
 	struct val pick = { 0 }, at[TOKENS];
 	struct val y = ARG_PTR(k, DSL_F32, "y", DSL_NOALIAS);
-	j->w = stream_args(k, s->weights);
+	j->w = stream_args(k, s);
 	j->in = stream_input_args(k, norm, s->tokens);
 	if (picks)
 		pick = ARG_PTR(k, DSL_I32, "pick", DSL_READONLY);
@@ -553,7 +661,7 @@ void build_stream_heads(struct dsl *k, const struct kernel_shape *s)
 	a.q = ARG_PTR(k, DSL_F32, "q", DSL_NOALIAS);
 	a.kc = ARG_PTR(k, s->cache, "kc", DSL_NOALIAS);
 	a.vc = ARG_PTR(k, s->cache, "vc", DSL_NOALIAS);
-	struct stream w = stream_args(k, s->weights);
+	struct stream w = stream_args(k, s);
 	struct stream_input in = stream_input_args(k, true, s->tokens);
 	a.q_gain = ARG_PTR(k, DSL_F32, "q_gain", DSL_READONLY);
 	a.k_gain = ARG_PTR(k, DSL_F32, "k_gain", DSL_READONLY);
@@ -579,6 +687,22 @@ void build_stream_heads(struct dsl *k, const struct kernel_shape *s)
 	}
 }
 
+/* Code i of a row of them. */
+static struct val own_code(const struct stream *row, struct val i)
+{
+	const bool six = row->type == DSL_U32;
+	struct val j = AND(i, QUANT_GROUP - 1), b = AND(j, 7);
+	struct val at = MUL(SHR(i, 5), own_bytes(row->type));
+	struct val pair = LOAD(row->w, ADD(ADD(at, six ? 16 : 0), b));
+	struct val rest = LOAD(row->w, ADD(at, six ? AND(j, 15) :
+						      ADD(SHR(j, 3), 8)));
+
+	pair = AND(SHR(CAST(DSL_I32, pair), MUL(SHR(j, 3), 2)), 3);
+	rest = SHR(CAST(DSL_I32, rest), six ? MUL(SHR(j, 4), 4) : b);
+	return six ? OR(AND(rest, 15), SHL(pair, 4)) :
+		     OR(pair, SHL(AND(rest, 1), 2));
+}
+
 /*
  * Arguments: x [tokens][n] (f32), w [rows][n], scale, id [tokens] (i32), rows,
  * n (i32): row id of the matrix, as f32.  An id that is not there gives zeros.
@@ -586,7 +710,7 @@ void build_stream_heads(struct dsl *k, const struct kernel_shape *s)
 void build_stream_embed(struct dsl *k, const struct kernel_shape *s)
 {
 	struct val x = ARG_PTR(k, DSL_F32, "x", DSL_NOALIAS);
-	struct stream w = stream_args(k, s->weights);
+	struct stream w = stream_args(k, s);
 	struct val id = ARG_PTR(k, DSL_I32, "id", DSL_READONLY);
 	struct val rows = ARG(k, DSL_U32, "rows"), n = ARG(k, DSL_I32, "n");
 	struct val token = GROUP_ID(k, 0), which = LOAD(id, token);
@@ -598,7 +722,10 @@ void build_stream_embed(struct dsl *k, const struct kernel_shape *s)
 	FOR(k, i, LOCAL_ID(k, 0), n, s->group) {
 		struct val v;
 
-		if (w.type == DSL_U8) {
+		if (is_own(w.type)) {
+			v = CAST(DSL_F32, SUB(own_code(&w, i),
+					      (int)zero_of(w.type)));
+		} else if (w.type == DSL_U8) {
 			struct val j = AND(i, QUANT_GROUP - 1);
 			struct val b = ADD(SHL(SHR(i, 5), 4), AND(j, 15));
 			struct val q = CAST(DSL_I32, LOAD(w.w, b));
@@ -611,7 +738,45 @@ void build_stream_embed(struct dsl *k, const struct kernel_shape *s)
 							   v);
 		}
 		if (is_integer(&w))
-			v = MUL(v, CAST(DSL_F32, LOAD(w.scale, SHR(i, 5))));
+			v = MUL(v, CAST(DSL_F32, LOAD(w.scale,
+						      SHR(i, w.span))));
 		STORE(x, i, SELECT(there, v, CONST(k, DSL_F32, 0)));
+	}
+}
+
+/*
+ * Arguments: out [rows][n] (f16), w [rows][n], scale, rows, n (i32).  A group
+ * makes a row.
+ */
+void build_stream_widen(struct dsl *k, const struct kernel_shape *s)
+{
+	struct val out = ARG_PTR(k, DSL_F16, "out", DSL_NOALIAS);
+	struct stream w = stream_args(k, s);
+	struct val rows = ARG(k, DSL_I32, "rows"), row = GROUP_ID(k, 0);
+
+	w.n = ARG(k, DSL_I32, "n");
+	IF (k, LT(row, rows)) {
+		struct val to = ALIGNED(row_of(out, row, w.n), 8);
+
+		w = stream_row(&w, row);
+		FOR (k, i, LOCAL_ID(k, 0), DIV(w.n, w.step), s->group) {
+			struct columns c = stream_columns(&w, i);
+			struct raw raw;
+
+			if (is_integer(&w))
+				raw = stream_load(&w, &c, i);
+			for (uint32_t j = 0; j < c.runs; j++) {
+				struct val v;
+
+				if (is_integer(&w))
+					v = MUL(SUB(stream_integers(&w, &raw, j),
+						    zero_of(w.type)),
+						stream_scale(&w, c.group));
+				else
+					v = CAST(DSL_F32, LOADV(w.w, c.at[j],
+								c.run));
+				STORE(to, c.at[j], CAST(DSL_F16, v));
+			}
+		}
 	}
 }

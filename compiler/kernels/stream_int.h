@@ -13,6 +13,7 @@ struct stream {
 	enum dsl_type type;
 	uint32_t step; /* columns of a lane at a time */
 	uint32_t rows; /* of a wave at a time: KERNEL_STREAM_ROWS, or fewer */
+	uint32_t span; /* columns that share a scale, in bits */
 };
 
 /* The inputs of a product, one for each token, and the norm before it. */
@@ -25,7 +26,7 @@ struct stream_input {
 };
 
 /* Arguments w, scale; the caller sets n, the columns. */
-struct stream stream_args(struct dsl *k, enum dsl_type type);
+struct stream stream_args(struct dsl *k, const struct kernel_shape *s);
 /* Arguments x[, gain, eps]; all inputs begin where x does. */
 struct stream_input stream_input_args(struct dsl *k, bool norm,
 				      uint32_t tokens);

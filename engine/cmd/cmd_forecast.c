@@ -55,9 +55,10 @@ static bool config_read(struct forecast *f, struct err *e)
 	       (!c->weights || qwen_weights_parse(c->weights, &f->q.weights,
 						  e)) &&
 	       (!c->cache || qwen_kinds_parse(c->cache, &f->q.cache, e)) &&
-	       (!qwen_is_block(f->q.weights) ||
+	       (!qwen_is_block(f->q.weights) || qwen_is_own(f->q.weights) ||
 		err_set(e, ERR_UNSUPPORTED, "--weights %s: the gfx1100 has no "
-			"kernels for it; wanted f32, f16, bf16, int8 or int4",
+			"kernels for it; wanted f32, f16, bf16, int8, int4, "
+			"int6_N or int3_N",
 			c->weights));
 }
 

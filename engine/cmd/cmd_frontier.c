@@ -168,7 +168,7 @@ static bool simulate_decode(const struct frontier *f, struct point *p, struct er
 	struct gpu_forecast x;
 
 	p->simulated = NAN;
-	if (qwen_is_block(w) || c->experts.n)
+	if ((qwen_is_block(w) && !qwen_is_own(w)) || c->experts.n)
 		return true;
 	if (!gpu_forecast(c, &q, &f->costs, &x, e))
 		return false;

@@ -7,6 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Of our own blocks: are they of 6 bits?  The others are of 3. */
+static bool is_six(enum qwen_weights w)
+{
+	return w < QWEN_W_I3_32;
+}
+
 enum dsl_type gpu_type(enum qwen_weights w)
 {
 	static const enum dsl_type type[QWEN_WEIGHTS] = {
@@ -15,7 +21,12 @@ enum dsl_type gpu_type(enum qwen_weights w)
 		[QWEN_W_INT4] = DSL_U8,
 	};
 
-	return type[w];
+	return !qwen_is_own(w) ? type[w] : is_six(w) ? DSL_U32 : DSL_I16;
+}
+
+uint32_t gpu_span(enum qwen_weights w)
+{
+	return qwen_is_own(w) ? qwen_layout(w).values : 0;
 }
 
 enum dsl_type gpu_cache_type(enum qwen_weights w)
@@ -72,8 +83,10 @@ static bool floats_add(struct block *b, const float *x, uint32_t n,
 
 static size_t scale_bytes(const struct qwen_matrix *w)
 {
+	const uint32_t span = gpu_span(w->type);
+
 	return w->type >= QWEN_W_INT8 ? (size_t)w->rows *
-		(w->cols / QWEN_GROUP) * 2 : 0;
+		(w->cols / (span ? span : QWEN_GROUP)) * 2 : 0;
 }
 
 size_t gpu_weight_bytes(const struct qwen_matrix *w)
@@ -83,7 +96,42 @@ size_t gpu_weight_bytes(const struct qwen_matrix *w)
 		[QWEN_W_INT8] = 8, [QWEN_W_INT4] = 4,
 	};
 
-	return (size_t)w->rows * w->cols / 8 * bits[w->type];
+	return (size_t)w->rows * w->cols / 8 *
+	       (!qwen_is_own(w->type) ? bits[w->type] :
+		is_six(w->type)	      ? 6 : 3);
+}
+
+/*
+ * Codes or scales of our own blocks, without the others between them; where the
+ * model has no weights, as of a forecast, NULL.
+ */
+static void *blocks_part(const struct qwen_matrix *w, bool scales)
+{
+	const struct qwen_layout l = qwen_layout(w->type);
+	const size_t n = (size_t)w->rows * (w->cols / l.values);
+	const size_t each = scales ? 2 : l.bytes - 2;
+	const uint8_t *from = w->data;
+	uint8_t *to = from ? xmalloc(n * each + 1) : NULL;
+
+	for (size_t i = 0; from && i < n; i++)
+		memcpy(to + i * each, from + i * l.bytes + (scales ? 0 : 2),
+		       each);
+	return to;
+}
+
+/* The integers of a matrix, or its scales, behind those of others. */
+static bool matrix_add(struct block *b, const struct qwen_matrix *w,
+		       bool scales, struct err *e)
+{
+	const size_t bytes = scales ? scale_bytes(w) : gpu_weight_bytes(w);
+	const bool own = qwen_is_own(w->type);
+	void *part = own ? blocks_part(w, scales) : NULL;
+	uint64_t va;
+	bool good = block_add(b, own ? part : scales ? w->scale : w->data,
+			      bytes, &va, e);
+
+	free(part);
+	return good;
 }
 
 /* What matrices_add() needs at most. */
@@ -100,8 +148,6 @@ static size_t matrices_bytes(const struct qwen_matrix *const *w, uint32_t n)
 static bool matrices_add(struct block *b, const struct qwen_matrix *const *w,
 			 uint32_t n, struct gpu_matrix *out, struct err *e)
 {
-	uint64_t va;
-
 	*out = (struct gpu_matrix){ .type = w[0]->type, .cols = w[0]->cols };
 	b->used = pad_bytes(b->used);
 	out->w = out->scale = b->mem->va + b->used;
@@ -116,7 +162,7 @@ static bool matrices_add(struct block *b, const struct qwen_matrix *const *w,
 				       qwen_weights_name(out->type),
 				       QWEN_GROUP);
 		out->rows += w[i]->rows;
-		if (!block_add(b, w[i]->data, gpu_weight_bytes(w[i]), &va, e))
+		if (!matrix_add(b, w[i], false, e))
 			return false;
 	}
 	if (out->type < QWEN_W_INT8)
@@ -124,7 +170,7 @@ static bool matrices_add(struct block *b, const struct qwen_matrix *const *w,
 	b->used = pad_bytes(b->used);
 	out->scale = b->mem->va + b->used;
 	for (uint32_t i = 0; i < n; i++)
-		if (!block_add(b, w[i]->scale, scale_bytes(w[i]), &va, e))
+		if (!matrix_add(b, w[i], true, e))
 			return false;
 	return true;
 }
@@ -344,6 +390,12 @@ bool gpu_open(struct qwen_model *m, const struct qwen_load *how, uint32_t open,
 			       "gfx1100 backend has none, --backend cpu has");
 	if (!gpu_team_check(c, n, e))
 		return false;
+	if (n > 1 && (qwen_is_own(m->layer[0].q.type) ||
+		      qwen_is_own(m->embed.type)))
+		return err_set(e, ERR_UNSUPPORTED, "weights of %s are not "
+			       "shared out among devices; wanted f32, f16, "
+			       "bf16, int8 or int4",
+			       qwen_weights_name(m->layer[0].q.type));
 	t = m->device = xcalloc(1, sizeof(*t));
 	t->n = n;
 	t->one_shot_bytes = ONE_SHOT_BYTES;
@@ -370,6 +422,7 @@ static bool open_all(struct qwen_model *m, const struct qwen_load *how,
 const struct qwen_backend qwen_gpu = {
 	.name = "gpu",
 	.few = 1,
+	.own = true,
 	.open = open_all,
 	.close = gpu_close,
 	.is_emulated = gpu_is_emulated,

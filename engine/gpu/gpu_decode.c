@@ -34,6 +34,7 @@ bool gpu_stream_kernels(struct gpu_state *s, enum qwen_weights w,
 			uint32_t tokens, struct err *e)
 {
 	struct kernel_shape shape = { .type = DSL_F32, .weights = gpu_type(w),
+				      .span = gpu_span(w),
 				      .cache = gpu_cache_type(s->shape.cache.keys),
 				      .tokens = tokens,
 				      .paged = s->pages,

@@ -15,16 +15,23 @@ static bool is_mixture(const struct gpu_state *s)
 	return s->g->m->config.experts.n;
 }
 
+/* Products of pairs in tiles; of our own blocks there are none. */
+static bool has_tiles(const struct gpu_state *s, enum qwen_weights w)
+{
+	return gpu_tile_is_there(s, w) && !qwen_is_own(w);
+}
+
 static bool products_find(struct gpu_state *s, enum qwen_weights w,
 			  struct err *e)
 {
-	const struct kernel_shape shape = { .weights = gpu_type(w) };
+	const struct kernel_shape shape = { .weights = gpu_type(w),
+					    .span = gpu_span(w) };
 	struct gpu_card *g = &s->g->card;
 	struct gpu_products *p = &s->of[w];
 
 	return (p->expert_swiglu = gpu_kernel(g, "expert_swiglu", &shape, e)) &&
 	       (p->expert_add = gpu_kernel(g, "expert_add", &shape, e)) &&
-	       (!gpu_tile_is_there(s, w) ||
+	       (!has_tiles(s, w) ||
 		((p->expert_tiles_swiglu =
 			  gpu_kernel(g, "expert_tiles_swiglu", &shape, e)) &&
 		 (p->expert_tiles = gpu_kernel(g, "expert_tiles", &shape, e))));
@@ -168,7 +175,7 @@ static bool tiles_pay(const struct gpu_state *s, const struct gpu_layer *l,
 		      uint32_t n)
 {
 	return n >= EXPERT_TILE_TOKENS && l->both.type == l->down.type &&
-	       gpu_tile_is_there(s, l->both.type);
+	       has_tiles(s, l->both.type);
 }
 
 /* s->order, s->tile of the pairs. */

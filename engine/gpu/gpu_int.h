@@ -53,8 +53,12 @@ struct gpu {
 
 /* ------------------------------------------------------------- gpu.c ---- */
 
-/* The library's name for it; F32, F16, BF16, I8, or U8 for INT4. */
+/*
+ * The library's name for it; F32, F16, BF16, I8, U8 for INT4, and for our own
+ * blocks U32 and I16; then columns that share a scale, 0: as usual.
+ */
 enum dsl_type gpu_type(enum qwen_weights w);
+uint32_t gpu_span(enum qwen_weights w);
 enum dsl_type gpu_cache_type(enum qwen_weights w); /* of keys and values */
 /* Of a matrix without its scales. */
 size_t gpu_weight_bytes(const struct qwen_matrix *w);
@@ -112,6 +116,7 @@ struct gpu_products {
 		const struct gpu_tiles *heads, *out, *both, *down;
 	} full, part, few;
 	const struct gpu_kernel *narrow, *rms_norm; /* from f32 */
+	const struct gpu_kernel *widen; /* of our own blocks, for tiles */
 	/* Of a mixture; the last two NULL for f32. */
 	const struct gpu_kernel *expert_swiglu, *expert_add;
 	const struct gpu_kernel *expert_tiles_swiglu, *expert_tiles;
@@ -146,6 +151,7 @@ struct gpu_state {
 	struct kfd_mem *words; /* [GPU_WORDS][max_tokens + 1] i32, host */
 	struct kfd_mem *x, *q, *a, *ffn, *part, *top;
 	struct kfd_mem *narrow, *qkv, *workspace; /* with tiles */
+	struct kfd_mem *wide; /* one of our own blocks' matrices, as f16 */
 	struct kfd_mem *logits, *best; /* [cap_wanted] rows */
 	struct kfd_mem *out;	       /* the same in host memory */
 	struct kfd_mem *shown; /* [cap_shown] rows of x in host memory */

@@ -138,7 +138,8 @@ static bool products_find(struct gpu_state *s, enum qwen_weights w,
 			  struct err *e)
 {
 	const struct kernel_shape shape = { .type = DSL_F32,
-					    .weights = gpu_type(w) };
+					    .weights = gpu_type(w),
+					    .span = gpu_span(w) };
 	struct gpu_products *p = &s->of[w];
 
 	return p->embed ||
@@ -493,6 +494,7 @@ static void state_free(struct gpu_state *s)
 	struct kfd_mem *all[] = { s->key, s->value, s->cosine, s->sine,
 				  s->words, s->x, s->q, s->a, s->ffn, s->part,
 				  s->top, s->narrow, s->qkv, s->workspace,
+				  s->wide,
 				  s->logits, s->best, s->out, s->whole,
 				  s->score, s->share, s->expert,
 				  s->order, s->tile, s->pairs, s->shown,

@@ -4,7 +4,8 @@
  * Products of tiles (compiler/gemm) read each weight once for all tokens.
  * Their inputs are rounded to the weights' type, sums are f32.  Integer
  * weights become f16 in the kernel, and so do the inputs that meet them; the
- * results of SwiGLU, which have no bound, are scaled down for it.
+ * results of SwiGLU, which have no bound, are scaled down for it.  Our own blocks
+ * become f16 in memory, a matrix at a time.
  */
 #include <math.h>
 
@@ -29,8 +30,8 @@ static enum dsl_type input_of(enum qwen_weights w)
 static struct gemm_op plain_op(enum qwen_weights w)
 {
 	return (struct gemm_op){ .in = input_of(w), .out = DSL_F32,
-				 .weights = is_integer(w) ? gpu_type(w) :
-							    DSL_NONE,
+				 .weights = is_integer(w) && !qwen_is_own(w) ?
+						    gpu_type(w) : DSL_NONE,
 				 .b_trans = true };
 }
 
@@ -74,11 +75,19 @@ bool gpu_tile_pays(const struct gpu_state *s, uint32_t layer, uint32_t n)
 				weights_of(&l->down)));
 }
 
+/* The vocabulary of our own blocks would be much to make f16 of. */
+static bool has_head(const struct gpu_state *s)
+{
+	const enum qwen_weights w = s->g->head.type;
+
+	return gpu_tile_is_there(s, w) && !qwen_is_own(w);
+}
+
 bool gpu_tile_logits_pays(const struct gpu_state *s, uint32_t n)
 {
 	const struct gpu_matrix *w = &s->g->head;
 
-	return gpu_tile_is_there(s, w->type) && tiles_pay(n, weights_of(w));
+	return has_head(s) && tiles_pay(n, weights_of(w));
 }
 
 /* A layer's products for m tokens, or any; autotune/tuner/models.def. */
@@ -116,6 +125,7 @@ bool gpu_tile_kernels(struct gpu_state *s, enum qwen_weights w, struct err *e)
 	const enum dsl_type cache = gpu_cache_type(s->shape.cache.keys);
 	const struct kernel_shape narrow = { .type = DSL_F32,
 					     .to = input_of(w) },
+		widen = { .weights = gpu_type(w), .span = gpu_span(w) },
 		heads = { .type = DSL_F32, .cache = cache,
 			  .head = s->g->m->config.head_dim,
 			  .paged = s->pages,
@@ -129,6 +139,8 @@ bool gpu_tile_kernels(struct gpu_state *s, enum qwen_weights w, struct err *e)
 	return tiles_find(s, w, most, false, &p->full, e) &&
 	       tiles_find(s, w, most, true, &p->part, e) &&
 	       tiles_find(s, w, few_of(s), true, &p->few, e) &&
+	       (!qwen_is_own(w) ||
+		(p->widen = gpu_kernel(g, "stream_widen", &widen, e))) &&
 	       (p->narrow = gpu_kernel(g, "convert", &narrow, e)) &&
 	       (p->rms_norm = gpu_kernel(g, "rms_norm_rows", &narrow, e)) &&
 	       (s->turn = gpu_kernel(g, "qk_norm_rope", &heads, e)) &&
@@ -207,7 +219,7 @@ static bool workspace_bytes(struct gpu_state *s, size_t *most, struct err *e)
 	for (size_t i = 0; i < ARRAY_SIZE(n); i++) {
 		const struct gpu_tiles *t;
 
-		if (!gpu_tile_is_there(s, s->g->head.type))
+		if (!has_head(s))
 			break;
 		t = head_tiles(s, n[i], e);
 		if (!t || !workspace_of(t, &s->g->head, n[i], most, e))
@@ -216,26 +228,46 @@ static bool workspace_bytes(struct gpu_state *s, size_t *most, struct err *e)
 	return true;
 }
 
+/* Of the largest matrix of our own blocks, as f16. */
+static size_t wide_bytes(const struct gpu_state *s)
+{
+	size_t most = 0;
+
+	for (uint32_t i = 0; i < s->g->m->config.layers; i++) {
+		const struct gpu_layer *l = &s->g->layer[i];
+		const struct gpu_matrix *w[] = { &l->heads, &l->out, &l->both,
+						 &l->down };
+		const size_t n = is_mixture(s) ? 2 : ARRAY_SIZE(w);
+
+		for (size_t k = 0; k < n && has_layer(s, l); k++)
+			if (qwen_is_own(w[k]->type) && weights_of(w[k]) > most)
+				most = weights_of(w[k]);
+	}
+	return most * 2;
+}
+
 bool gpu_tile_buffers(struct gpu_state *s, struct err *e)
 {
 	const struct qwen_config *c = &s->g->m->config;
 	size_t n = s->shape.max_tokens, d = c->heads * c->head_dim;
 	size_t kv = c->kv_heads * c->head_dim;
-	size_t wide = c->hidden > d ? c->hidden : d, more;
+	size_t widest = c->hidden > d ? c->hidden : d, more;
 	const struct {
 		const char *name;
 		size_t bytes;
 		struct kfd_mem **mem;
 	} want[] = {
-		{ "input of products", n * wide * 2, &s->narrow },
+		{ "input of products", n * widest * 2, &s->narrow },
 		{ "queries, keys, values", n * (d + 2 * kv) * sizeof(float),
 		  &s->qkv },
+		{ "a matrix as f16", wide_bytes(s), &s->wide },
 	};
 
 	if (!s->turn)
 		return true;
 	for (size_t i = 0; i < ARRAY_SIZE(want); i++)
-		if (!kfd_mem_alloc(s->g->card.dev, KFD_VRAM_PRIVATE,
+		if (want[i].bytes &&
+		    !kfd_mem_alloc(s->g->card.dev, KFD_VRAM_PRIVATE,
 				   want[i].bytes, want[i].name, want[i].mem,
 				   e))
 			return false;
@@ -244,20 +276,36 @@ bool gpu_tile_buffers(struct gpu_state *s, struct err *e)
 				       "partial sums", &s->workspace, e));
 }
 
+/* s->wide = W. */
+static bool put_wide(struct gpu_state *s, const struct gpu_matrix *w,
+		     struct err *e)
+{
+	struct gpu_args a = { .n = 0 };
+
+	arg_mem(&a, s->wide);
+	arg_matrix(&a, w);
+	arg_u32(&a, w->rows);
+	arg_u32(&a, w->cols);
+	return put_kernel(s, s->of[w->type].widen, &a, w->rows, 1, e);
+}
+
 /* c = a W for n tokens; with `beta` of the op, added to c. */
 static bool put_product(struct gpu_state *s, const struct gpu_tiles *t,
 			const struct gpu_matrix *w, const struct kfd_mem *a,
 			const struct kfd_mem *c, uint32_t n, struct err *e)
 {
+	const bool own = qwen_is_own(w->type);
 	const struct gemm_operands x = {
-		.a = a->va, .b = w->w, .scale = w->scale, .c = c->va,
+		.a = a->va, .b = own ? s->wide->va : w->w,
+		.scale = w->scale, .c = c->va,
 		.alpha = t->op.epilogue & GEMM_SCALE ? GEMM_SHRINK_BY : 1,
 		.beta = 1,
 		.workspace = s->workspace ? s->workspace->va : 0,
 	};
 	struct gemm_launch g;
 
-	if (!tiles_launch(t, w, &x, n, &g, e))
+	if (!tiles_launch(t, w, &x, n, &g, e) ||
+	    (own && !put_wide(s, w, e)))
 		return false;
 	for (int i = 0; i < g.n; i++) {
 		const struct kfd_launch l = {

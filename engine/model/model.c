@@ -21,7 +21,9 @@ static bool is_repacked(const struct qwen_model *m, const struct qwen_load *how,
 			const struct qwen_tensor *t)
 {
 	return t && t->dtype > QWEN_BOOL && !how->convert &&
-	       !m->backend->blocks;
+	       !m->backend->blocks &&
+	       !(m->backend->own && t->dtype >= QWEN_I6_32 &&
+		 t->dtype <= QWEN_I3_256);
 }
 
 static const char *const packing_name[] = {
@@ -327,10 +329,11 @@ bool qwen_model_load(struct qwen_model *m, const char *dir,
 
 	*m = (struct qwen_model){ 0 };
 	if (how->convert && qwen_is_block(how->weights) && how->backend &&
-	    !how->backend->blocks)
+	    !how->backend->blocks &&
+	    !(how->backend->own && qwen_is_own(how->weights)))
 		return err_set(e, ERR_UNSUPPORTED, "weights of %s: --backend "
 			       "%s has no kernels for them; wanted f32, f16, "
-			       "bf16, int8 or int4",
+			       "bf16, int8, int4, int6_N or int3_N",
 			       qwen_weights_name(how->weights),
 			       how->backend->name);
 	if (!qwen_config_load(&c, dir, e))

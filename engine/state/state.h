@@ -353,6 +353,7 @@ struct qwen_backend {
 	 * not, it gets the nearest type that it knows.
 	 */
 	bool blocks;
+	bool own; /* and with T0's own? */
 	/*
 	 * A pass of so many tokens at most gives each of them the bits that a
 	 * pass of its own would, whatever they and their sequences are; 1: no

@@ -244,6 +244,9 @@ static const struct twin {
 	  { { OUT, SSA_F32, ROWS * N, 0, 0 }, FROM(OF_SHAPE, VOCAB * N, 4),
 	    SCALE_NONE, BELOW(SSA_I32, ROWS, VOCAB + 9), INT(VOCAB), INT(N) },
 	  ROWS, 1, BOTH },
+	{ "stream_widen", "stream",
+	  { { OUT, SSA_F16, ROWS * N, 0, 0 }, FROM(OF_SHAPE, ROWS * N, 4),
+	    SCALE_NONE, INT(ROWS), INT(N) }, ROWS, 1, BOTH },
 #define CHOOSE 8
 	/* Scores that all differ: which tie is taken is not the question. */
 	{ "route", "experts",

@@ -104,13 +104,16 @@ static double run(const struct qwen_model *m, enum qwen_weights cache,
 	return INFINITY;
 }
 
-static void make(const char *dir, enum qwen_weights w, bool tied)
+/* `wide`: rows are whole blocks of 64 columns. */
+static void make(const char *dir, enum qwen_weights w, bool tied, bool wide)
 {
 	struct qwen_synthetic how = { .weights = w, .seed = 7, .shards = 1 };
 	struct err e = { 0 };
 
 	qwen_shape_find("tiny", &how.config, &e);
 	how.config.tied = tied;
+	if (wide)
+		how.config.ffn = 192;
 	if (!ok(qwen_synthetic_write(dir, &how, &e),
 		"a tiny model of %s is made", qwen_weights_name(w)))
 		diag("%s", e.msg);
@@ -165,6 +168,71 @@ static void test_weights(const char *dir)
 	ref_close(&r);
 }
 
+/* Logits of all of ids, of the processor with inputs as they are. */
+static double *cpu_logits(const char *dir, enum qwen_weights w)
+{
+	const struct qwen_load how = { .convert = true, .weights = w,
+				       .activations = QWEN_AS_F32 };
+	const struct qwen_shape shape = { 1, 64, N, qwen_both(QWEN_W_F32),
+					  NULL, 0 };
+	struct qwen_token t[N];
+	struct qwen_model m;
+	struct err e = { 0 };
+	double *out = NULL;
+
+	for (uint32_t i = 0; i < N; i++)
+		t[i] = token(ids[i], 0);
+	if (!qwen_model_load(&m, dir, &how, threads, &e))
+		return NULL;
+	const size_t vocab = m.config.vocab;
+	struct qwen_state *s = qwen_state_new(&m, &shape, &e);
+	if (s && qwen_forward(s, t, N, &e)) {
+		out = calloc(N * vocab, sizeof(*out));
+		for (size_t i = 0; i < N * vocab; i++)
+			out[i] = (double)qwen_logits(s, (uint32_t)(i / vocab))
+				[i % vocab];
+	}
+	qwen_state_free(s);
+	qwen_model_close(&m);
+	return out;
+}
+
+/*
+ * Our own blocks: packed on the device, also where tiles make f16 of them.  With
+ * the reference differ the weights, with the processor only orders of sums.
+ */
+static void test_own(const char *dir)
+{
+	static const struct {
+		enum qwen_weights w;
+		double bound;
+	} of[] = { { QWEN_W_I6_64, .5 }, { QWEN_W_I3_32, 5 } };
+	struct ref r = { 0 };
+	struct on o;
+
+	watched = true;
+	make(dir, QWEN_W_F32, true, true);
+	ref_open(&r, dir);
+	double *want = ref_logits(&r, ids, N);
+	for (size_t i = 0; i < ARRAY_SIZE(of); i++) {
+		const char *name = qwen_weights_name(of[i].w);
+		if (!ok(on_open(&o, dir, true, of[i].w),
+			"weights of %s are on the device", name))
+			continue;
+		double *cpu = cpu_logits(dir, of[i].w);
+		close_to(run(&o.m, QWEN_W_F32, 5, want), of[i].bound, name);
+		if (ok(cpu != NULL, "%s on the processor", name)) {
+			close_to(run(&o.m, QWEN_W_F32, 3, cpu), 1e-4,
+				 "streams are as on the processor");
+			test_tiles(&o.m, 1e-2, cpu);
+		}
+		free(cpu);
+		on_close(&o, name);
+	}
+	free(want);
+	ref_close(&r);
+}
+
 static void test_caches(const char *dir)
 {
 	struct ref r = { 0 };
@@ -207,7 +275,7 @@ static void test_stored(const char *dir)
 	struct ref r = { 0 };
 	struct on o;
 
-	make(dir, QWEN_W_BF16, false);
+	make(dir, QWEN_W_BF16, false, false);
 	ref_open(&r, dir);
 	double *want = ref_logits(&r, ids, N);
 	if (ok(on_open(&o, dir, false, 0), "an untied model of bf16"))
@@ -469,7 +537,7 @@ static void test_refuses(const char *dir)
 int main(void)
 {
 	struct err e = { 0 };
-	char dir[64], untied[64];
+	char dir[64], untied[64], wide[64];
 
 	if (!mkdtemp(root))
 		return 2;
@@ -478,8 +546,10 @@ int main(void)
 	threads = threads_new(2, &e);
 	snprintf(dir, sizeof(dir), "%s/f32", root);
 	snprintf(untied, sizeof(untied), "%s/bf16", root);
-	make(dir, QWEN_W_F32, true);
+	snprintf(wide, sizeof(wide), "%s/wide", root);
+	make(dir, QWEN_W_F32, true, false);
 	test_weights(dir);
+	test_own(wide);
 	test_caches(dir);
 	test_stored(untied);
 	test_long(dir, QWEN_W_F32, 1e-4);

@@ -202,8 +202,10 @@ for to in int6_32 int3_32; do
 done
 exits 0 'a text of them on the gfx1100' "$q" generate -q -m "$tmp/int6_32" \
 	--ids 1,2 -n 2 -g --backend gpu --device soft
-exits 2 'made on load they have no kernels there' "$q" generate -q -m "$m" \
+exits 0 'made on load, too' "$q" generate -q -m "$m" \
 	--ids 1 -n 1 -w int3_32 --backend gpu --device soft
+exits 2 'blocks of GGUF have no kernels there' "$q" generate -q -m "$m" \
+	--ids 1 -n 1 -w q8_0 --backend gpu --device soft
 has "$tmp/err" 'gpu has no kernels for them; wanted f32' 'is told'
 exits 0 'as a GGUF file' "$q" convert -q "$tmp/int6_32" "$tmp/own.gguf"
 exits 0 'whose numbers' "$q" logits -q -m "$tmp/own.gguf" --ids 1,2,3 \

@@ -286,7 +286,7 @@ int main(void)
 	cc_dev_begin(&dev);
 	diag("seed %llu", (unsigned long long)seed);
 	test_sort();
-	for (size_t k = 1; k < ARRAY_SIZE(kinds); k++) {
+	for (size_t k = 1; k < INT6; k++) {
 		test_products(k, false);
 		test_products(k, true);
 	}

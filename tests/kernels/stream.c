@@ -1,6 +1,6 @@
 /*
  * Products of decoding with what stands around them, against double precision:
- * five kinds of weights, shapes with tails, several tokens.
+ * seven kinds of weights, shapes with tails, several tokens.
  */
 #include "tests/ref/cache.h"
 #include "tests/ref/streamed.h"
@@ -21,7 +21,8 @@ static bool opened(struct lib *l, const char *name, size_t kind,
 	*l = (struct lib){ .entry = kernel_find(name),
 			   .shape = { .type = DSL_F32, .cache = cache,
 				      .weights = kinds[kind].type,
-				      .tokens = each, .turned = turned } };
+				      .tokens = each, .turned = turned,
+				      .span = span } };
 	cc_test_options(&o);
 	l->f = kernel_build(l->entry, &l->shape, &e);
 	if (ok(l->f && cc_compile(l->f, &o, &l->obj, &e), "%s of %s for %u "
@@ -98,6 +99,8 @@ static void test_add(size_t kind)
 	for (size_t s = 0; s < ARRAY_SIZE(shapes); s++) {
 		struct stream_case p;
 
+		if (shapes[s][2] % span)
+			continue;
 		case_new(&p, shapes[s], kind, 1, true);
 		for (size_t i = 0; i < p.y.n; i++) {
 			struct num *want = &p.want[i];
@@ -124,6 +127,8 @@ static void test_norm(const char *name, size_t kind, bool pair)
 	for (size_t s = 0; s < ARRAY_SIZE(shapes); s++) {
 		struct stream_case p;
 
+		if (shapes[s][2] % span)
+			continue;
 		case_new(&p, shapes[s], kind, pair ? 2 : 1, false);
 		struct arr gain = arr_random(SSA_F32, p.n, 2, &seed);
 		struct arr pick = arr_new(SSA_I32, p.tokens);
@@ -342,6 +347,8 @@ static void test_heads(size_t kind, enum dsl_type cache)
 		    (turned && (p[3] < 32 || p[3] & (p[3] - 1))) ||
 		    (each > 1 && p[0] * each > p[5] * p[6]))
 			continue; /* two tokens would be at one place */
+		if (p[4] % span)
+			continue;
 		struct heads h = { .tokens = p[0] * each, .heads = p[1],
 				   .kv = p[2], .d = p[3], .n = p[4],
 				   .positions = p[5], .sequences = p[6] };
@@ -368,6 +375,8 @@ static void test_embed(size_t kind)
 		return;
 	for (size_t s = 0; s < ARRAY_SIZE(size); s++) {
 		size_t n = size[s], rows = 9, tokens = 5;
+		if (n % span)
+			continue;
 		static const int32_t ids[] = { 8, 0, 9, -1, 3 };
 		struct matrix m = matrix_random(kinds[kind].type, rows, n);
 		struct arr id = arr_new(SSA_I32, tokens);
@@ -396,6 +405,60 @@ static void test_embed(size_t kind)
 	closed(&l, kind, &all);
 }
 
+/* Weights as f16: exact but for that rounding. */
+static void test_widen(size_t kind)
+{
+	static const size_t shape[][2] = { { 1, 32 }, { 3, 96 }, { 9, 160 },
+					   { 5, 256 }, { 2, 2080 }, { 1, 4096 } };
+	struct tally all = { 0 };
+	struct lib l;
+
+	if (!opened(&l, "stream_widen", kind, 0))
+		return;
+	for (size_t s = 0; s < ARRAY_SIZE(shape); s++) {
+		const size_t rows = shape[s][0], n = shape[s][1];
+		if (n % span)
+			continue;
+		struct matrix m = matrix_random(kinds[kind].type, rows, n);
+		struct arr out = arr_stale(SSA_F16, rows * n);
+		struct num *want = calloc(out.n, sizeof(*want));
+		struct ssa_call c = { 0 };
+		for (size_t i = 0; i < out.n; i++) {
+			want[i].v = m.v[i];
+			want[i].tol = 0x1p-11 * fabs(m.v[i]) + 0x1p-25;
+		}
+		call_arr(&c, &out);
+		call_matrix(&c, &m);
+		call_u32(&c, (uint32_t)rows);
+		call_u32(&c, (uint32_t)n);
+		all.wrong += !lib_run(&dev, &l, &c, rows, 1);
+		tally(&all, &out, want);
+		matrix_free(&m);
+		free(out.bits);
+		free(want);
+	}
+	closed(&l, kind, &all);
+}
+
+/* Codes of 6 and 3 bits whose scales are of more columns. */
+static void test_spans(void)
+{
+	static const struct {
+		uint32_t span, kind;
+	} wide[] = { { 64, INT6 }, { 128, INT6 }, { 256, INT3 }, { 64, INT3 } };
+
+	for (size_t i = 0; i < ARRAY_SIZE(wide); i++) {
+		span = wide[i].span;
+		test_add(wide[i].kind);
+		test_norm("stream_norm", wide[i].kind, false);
+		test_norm("stream_swiglu", wide[i].kind, true);
+		test_heads(wide[i].kind, DSL_F16);
+		test_embed(wide[i].kind);
+		test_widen(wide[i].kind);
+	}
+	span = 32;
+}
+
 int main(void)
 {
 	static const enum dsl_type cache[] = { DSL_F32, DSL_F16, DSL_BF16 };
@@ -409,7 +472,9 @@ int main(void)
 		test_heads(k, cache[k % 3]);
 		test_heads(k, k % 2 ? DSL_U8 : DSL_I8);
 		test_embed(k);
+		test_widen(k);
 	}
+	test_spans();
 	for (size_t k = 0; k < ARRAY_SIZE(kinds); k++) {
 		each = k == 4 ? 4 : 2 + k % 3;
 		test_add(k);

@@ -1,5 +1,5 @@
 /*
- * Products of decoding in double precision: five kinds of weights, and how far
+ * Products of decoding in double precision: seven kinds of weights, and how far
  * off sums in f32 may be.
  */
 #ifndef T0_TESTS_STREAMED_H
@@ -8,6 +8,8 @@
 #include "tests/kernels/kernel-run.h"
 
 static uint64_t seed = 2570;
+/* Columns that share a scale of weights of 6 or 3 bits; of others it is 32. */
+static uint32_t span = 32;
 
 static const struct {
 	enum dsl_type type;
@@ -16,7 +18,10 @@ static const struct {
 	      { DSL_F16, "f16" },
 	      { DSL_BF16, "bf16" },
 	      { DSL_I8, "int8" },
-	      { DSL_U8, "int4" } };
+	      { DSL_U8, "int4" },
+	      { DSL_U32, "int6" },
+	      { DSL_I16, "int3" } };
+enum { INT6 = 5, INT3 = 6 };
 
 /* Weights as they lie in memory, and their values. */
 struct matrix {
@@ -25,6 +30,28 @@ struct matrix {
 	size_t n;
 };
 
+/* Column k of 32, of codes of 6 or 3 bits. */
+static inline int own_number(bool six, const uint8_t *b, size_t k)
+{
+	int pair = (six ? b + 16 : b)[k % 8] >> 2 * (k / 8) & 3;
+
+	return six ? (pair << 4 | (b[k % 16] >> 4 * (k / 16) & 15)) - 32 :
+		     (pair | (b[8 + k / 8] >> k % 8 & 1) << 2) - 4;
+}
+
+static inline void own_random(struct matrix *m, bool six, size_t all)
+{
+	const size_t bytes = six ? 24 : 12;
+
+	m->w = arr_new(SSA_I8, all / 32 * bytes);
+	m->scale = arr_random(SSA_F16, all / span, 0.05, &seed);
+	for (size_t i = 0; i < m->w.n; i++)
+		m->w.bits[i] = (uint8_t)test_random(&seed);
+	for (size_t i = 0; i < all; i++)
+		m->v[i] = own_number(six, m->w.bits + i / 32 * bytes, i % 32) *
+			  arr_get(&m->scale, i / span);
+}
+
 static inline struct matrix matrix_random(enum dsl_type t, size_t rows,
 					  size_t n)
 {
@@ -32,6 +59,10 @@ static inline struct matrix matrix_random(enum dsl_type t, size_t rows,
 	struct matrix m = { .n = n };
 
 	m.v = calloc(rows * n + 1, sizeof(*m.v));
+	if (t == DSL_U32 || t == DSL_I16) {
+		own_random(&m, t == DSL_U32, rows * n);
+		return m;
+	}
 	m.scale = arr_random(SSA_F16, whole ? rows * n / 32 : 0, 0.05, &seed);
 	if (!whole) {
 		m.w = arr_random(kind_of(t), rows * n, 1, &seed);

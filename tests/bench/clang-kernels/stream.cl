@@ -163,3 +163,21 @@ KERNEL(128) stream_embed(global float *restrict x,
 		to[i] = there ? v : 0;
 	}
 }
+
+KERNEL(128) stream_widen(global half *restrict out,
+			 global const ELEM *restrict w,
+			 global const half *restrict scale, int rows, int n)
+{
+	const int row = group_x();
+	const long at = (long)row * n;
+
+	if (row >= rows)
+		return;
+	for (int i = lid(); i < n / STEP; i += 128) {
+		const fv v = __builtin_convertvector(
+			*(global const ev *)(w + at + i * STEP), fv);
+
+		*(global hv *)(out + at + i * STEP) =
+			__builtin_convertvector(v, hv);
+	}
+}

@@ -7,6 +7,7 @@
 enum { ROWS = 4, STEP = 16 / (sizeof(ELEM) == 4 ? 4 : 2) };
 
 typedef float fv __attribute__((ext_vector_type(STEP)));
+typedef half hv __attribute__((ext_vector_type(STEP), aligned(8)));
 typedef ELEM ev __attribute__((ext_vector_type(STEP), aligned(8)));
 
 #define rsqrt_of(x) __builtin_amdgcn_rsqf(x)
