@@ -156,7 +156,7 @@ static const struct inst insts[] = {
 	{ "v_med3_i16 v30, v10, v11, v12", 0 },
 	{ "v_med3_u16 v30, v10, v11, v12", 0 },
 	{ "v_not_b16 v30, v10", 0 },
-	{ "v_mov_b16 v30, v10", 0 },
+	{ "v_mov_b16 v30.l, v10.l", 0 },
 	{ "v_lshlrev_b64 v[30:31], v10, v[11:12]", 0 },
 	{ "v_lshlrev_b64 v[30:31], 35, v[30:31]", 0 },
 	{ "v_lshrrev_b64 v[30:31], v10, v[11:12]", 0 },
