@@ -22,7 +22,7 @@ is "$(cut -d, -f1 "$tmp/rows" | tr '\n' ' ')" \
 ok 'speeds lie in their intervals; those of too short a time are none' awk -F, '
 	$7 != "" && ($7 < 1 || $8 > $7 || $9 < $7) { exit 1 }' "$tmp/rows"
 ok 'those that a gfx1100 has kernels for are simulated' awk -F, '
-	($10 > 1) != ($1 ~ /^(b?f16|f32|int[48])$/) { exit 1 }' "$tmp/rows"
+	($10 > 1) != ($1 ~ /^(b?f16|f32|int[48]|int[36]_[0-9]+)$/) { exit 1 }' "$tmp/rows"
 less() { # of which of two formats there is less of a column
 	awk -F, -v a="$1" -v b="$2" -v k="$3" '$1 == a { x = $k } $1 == b {
 		y = $k } END { exit !(x + 0 < y + 0) }' "$tmp/rows"
@@ -106,7 +106,7 @@ rows() { # but for times
 		value FROM v_results WHERE metric <> 'token_time' ORDER BY 1, 2, 3"
 }
 rows "$tmp/a.db" >"$tmp/whole"
-is "$(wc -l <"$tmp/whole")" $((1 + 26 * 5 + 5)) 'rows of all formats'
+is "$(wc -l <"$tmp/whole")" $((1 + 26 * 5 + 13)) 'rows of all formats'
 [ -n "${T0_SLOW-}" ] && parts='3 7' || parts=3
 for n in $parts; do
 	for i in $(seq "$n" -1 1) 2; do
