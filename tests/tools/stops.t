@@ -63,7 +63,7 @@ stops 'a text' '' "$b/t0-qwen3" generate -q -m "$tmp/tiny" --ids 1,2 -g \
 
 mkfifo "$tmp/pipe"
 stops 'an import from a pipe that nobody writes into' \
-	"$tmp/pipe: while reading" "$b/t0-results" import -q "$tmp/pipe"
+	"while reading $tmp/pipe" "$b/t0-results" import -q "$tmp/pipe"
 stops 'a text from one' 'while reading' "$b/t0-qwen3" eval -q -m "$tmp/tiny" \
 	-f "$tmp/pipe"
 
