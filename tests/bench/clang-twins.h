@@ -267,7 +267,7 @@ static const struct twin {
 	    BELOW(SSA_I32, 2 * CHOOSE, 4), INT(CHOOSE), INT(N), INT(ROWS) },
 	  N / 2, 2, BOTH },
 	/* Pairs of an expert in any order; tiles of 16 pairs of expert 16. */
-	{ "expert_sort", "expert_tiles",
+	{ "expert_sort", "expert_sort",
 	  { { OUT, SSA_I32, TOKENS * CHOOSE, 0, TOKENS * CHOOSE },
 	    { OUT, SSA_I32, 3 * (TOKENS * CHOOSE / 32 + 128), 0, 0 },
 	    BELOW(SSA_I32, TOKENS * CHOOSE, 128), INT(TOKENS * CHOOSE),
@@ -280,7 +280,7 @@ static const struct twin {
 	  { { OUT, SSA_F32, 64 * 256, 0, 45 * 4 * EPS },
 	    FROM(OF_SHAPE, 17 * 256 * 512, 1), TILED(512), NUM(1) },
 	  256 / 128, 8, BF16_ONLY },
-	{ "expert_join", "expert_tiles",
+	{ "expert_join", "expert_sort",
 	  { UPDATED(SSA_F32, TOKENS * N, 4, 64 * EPS),
 	    FROM(SSA_F32, TOKENS * CHOOSE * N, 4),
 	    FROM(SSA_F32, TOKENS * CHOOSE, 1), INT(CHOOSE), INT(N) },

@@ -22,7 +22,7 @@ alike()
 if [ -n "$T0_SLOW" ]; then
 	for chip in gfx1010 gfx1030 gfx1151 gfx1200 gfx1201; do
 		for level in -O0 -O2 -O3; do
-			alike $chip $level 142
+			alike $chip $level 144
 		done
 	done
 else
