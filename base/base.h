@@ -231,15 +231,15 @@ char *file_cache_folder(const char *name);
 /* `path` and what is above it, as far as they are missing. */
 bool file_make_folders(const char *path, struct err *e);
 /*
- * Where what is not kept lies: $TMPDIR, if that is a path from /, or else; and
- * where many small files cost least, /dev/shm or /tmp.
+ * Where what is not kept lies: $TMPDIR if that is a path from /, `otherwise` if
+ * not; and where many small files cost least, /dev/shm or /tmp.
  */
 const char *scratch_place(const char *otherwise);
 const char *scratch_memory(void);
 /*
  * A new folder in `place` (NULL: $TMPDIR or /tmp), or an open file, that only
  * this user may read; its path, t0-WHAT-..., is appended to *path.  The caller
- * removes it.  -1: no file, *e.
+ * removes it, and closes the file.  False or -1: there is none, and *e says why.
  */
 bool scratch_folder(struct buf *path, const char *place, const char *what,
 		    struct err *e);

@@ -46,11 +46,12 @@ static _Atomic int signalled;
 static char at_once[64]; /* what the end of --deadline says; "": is caught */
 
 /*
- * Who waits in write() for a reader that does not read goes on when the call,
- * restarted, finds /dev/null there.
+ * Who waits in write() for a reader that does not read, not for so long either,
+ * goes on when the call, restarted, finds /dev/null there.
  */
 static void leave_full_pipe(void)
 {
+	enum { SLOW_READER_MS = 200 };
 	const int fd[] = { STDOUT_FILENO, STDERR_FILENO };
 	const int error = errno;
 	int null;
@@ -58,7 +59,7 @@ static void leave_full_pipe(void)
 	for (size_t i = 0; i < ARRAY_SIZE(fd); i++) {
 		struct pollfd p = { fd[i], POLLOUT, 0 };
 
-		if (poll(&p, 1, 0) != 0)
+		if (poll(&p, 1, SLOW_READER_MS) != 0)
 			continue;
 		null = open("/dev/null", O_WRONLY | O_CLOEXEC);
 		if (null >= 0) {

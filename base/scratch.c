@@ -25,7 +25,7 @@ static void name_one(struct buf *path, const char *place, const char *what)
 		   place ? place : scratch_place("/tmp"), what);
 }
 
-static bool refuse(const struct buf *path, struct err *e)
+static bool refuse_place(const struct buf *path, struct err *e)
 {
 	return err_sys(e, ERR_IO, errno, "%s: cannot be made (TMPDIR names "
 		       "another place)", path->data);
@@ -35,7 +35,7 @@ bool scratch_folder(struct buf *path, const char *place, const char *what,
 		    struct err *e)
 {
 	name_one(path, place, what);
-	return mkdtemp(path->data) || refuse(path, e);
+	return mkdtemp(path->data) || refuse_place(path, e);
 }
 
 int scratch_file(struct buf *path, const char *what, struct err *e)
@@ -45,6 +45,6 @@ int scratch_file(struct buf *path, const char *what, struct err *e)
 	const int fd = mkstemp(path->data);
 
 	if (fd < 0)
-		refuse(path, e);
+		refuse_place(path, e);
 	return fd;
 }

@@ -49,8 +49,9 @@ double mca_cycles(const struct vector *v)
 	FILE *f = fd < 0 ? NULL : fdopen(fd, "w"), *answer;
 	double cycles = NAN;
 
-	if (f) {
+	if (fd >= 0)
 		unlink(path.data);
+	if (f) {
 		write_path(f, v);
 		snprintf(command, sizeof(command), "llvm-mca-19 -mtriple=amdgcn"
 			 " -mcpu=gfx1100 -iterations=1 /dev/fd/%d 2>/dev/null",
@@ -61,6 +62,8 @@ double mca_cycles(const struct vector *v)
 			pclose(answer);
 		}
 		fclose(f);
+	} else if (fd >= 0) {
+		close(fd);
 	}
 	buf_fini(&path);
 	return cycles;
