@@ -561,8 +561,8 @@ static const struct cli_opt options[] = {
 	{ "group", 0, CLI_U64, &o.group, "N",
 	  "its work-items per workgroup" },
 	{ "weights", 0, CLI_STR, &o.weights, "TYPE",
-	  "of the matrices of stream kernels: also i8, and u8 for "
-	  "pairs of 4 bits" },
+	  "of the matrices of stream kernels: also i8, u8 for pairs of "
+	  "4 bits, u32 and i16 for codes of 6 and 3" },
 	{ "cache", 0, CLI_STR, &o.cache, "TYPE",
 	  "of keys and values in attention's cache: also i8" },
 	{ "head", 0, CLI_U64, &o.head, "N",

@@ -7,10 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Of our own blocks: are they of 6 bits?  The others are of 3. */
-static bool is_six(enum qwen_weights w)
+/* Bits of a value of our own blocks, behind the scale that each has in f16. */
+static uint32_t own_bits(enum qwen_weights w)
 {
-	return w < QWEN_W_I3_32;
+	const struct qwen_layout l = qwen_layout(w);
+
+	return (l.bytes - 2) * 8 / l.values;
 }
 
 enum dsl_type gpu_type(enum qwen_weights w)
@@ -21,7 +23,8 @@ enum dsl_type gpu_type(enum qwen_weights w)
 		[QWEN_W_INT4] = DSL_U8,
 	};
 
-	return !qwen_is_own(w) ? type[w] : is_six(w) ? DSL_U32 : DSL_I16;
+	return !qwen_is_own(w)     ? type[w] :
+	       own_bits(w) == 6 ? DSL_U32 : DSL_I16;
 }
 
 uint32_t gpu_span(enum qwen_weights w)
@@ -97,8 +100,7 @@ size_t gpu_weight_bytes(const struct qwen_matrix *w)
 	};
 
 	return (size_t)w->rows * w->cols / 8 *
-	       (!qwen_is_own(w->type) ? bits[w->type] :
-		is_six(w->type)	      ? 6 : 3);
+	       (qwen_is_own(w->type) ? own_bits(w->type) : bits[w->type]);
 }
 
 /*

@@ -136,9 +136,7 @@ bool qwen_convert_words_put(struct conversion *c, struct qwen_gguf_out *o,
 bool qwen_convert_text(struct conversion *c, const char *name,
 		       const struct buf *text, struct err *e)
 {
-	return file_write_atomic(
-		arena_printf(&c->mem, "%s/%s", c->how->to, name), text->data,
-		text->len, e);
+	return qwen_text_write(c->how->to, name, text, e);
 }
 
 bool qwen_convert_words_write(struct conversion *c, struct err *e)

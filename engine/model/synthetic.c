@@ -334,8 +334,9 @@ static bool index_write(const char *dir, const struct specs *s,
 		total += (json_int_t)s->v[i].size_bytes;
 	}
 	return qwen_json_write(dir, "model.safetensors.index.json",
-			  json_pack("{s:{s:I}, s:o}", "metadata", "total_size",
-				    total, "weight_map", map), e);
+			       json_pack("{s:{s:I}, s:o}", "metadata",
+					 "total_size", total, "weight_map",
+					 map), e);
 }
 
 /* Of another model that was there, and would be read instead. */

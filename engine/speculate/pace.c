@@ -83,8 +83,9 @@ uint32_t qwen_pace_length(const struct qwen_pace *p, uint32_t kind)
 	best = 1 / p->pass[0];
 	most = longest_tried(p);
 	for (uint32_t i = 1; i <= most; i++) {
-		const double speed = qwen_pace_tokens(p->right[kind],
-							p->deep[i]) / cost_of(p, i);
+		const double speed =
+			qwen_pace_tokens(p->right[kind], p->deep[i]) /
+			cost_of(p, i);
 		if (speed > best) {
 			best = speed;
 			n = i;
