@@ -145,7 +145,7 @@ static void bench_prefill(struct bench_models *b, const struct qwen_model *m,
 }
 
 /* One phase, or both where none is named. */
-static void bench(struct bench_models *b, const struct qwen_model *m)
+static void bench_phases(struct bench_models *b, const struct qwen_model *m)
 {
 	struct qwen_shape shape = { .sequences = 1,
 				    .positions = PREFILL,
@@ -241,7 +241,7 @@ static void load_and_bench(struct bench_models *b, const char *dir)
 		if (!qwen_model_load(&m, dir, &how, t, &e))
 			BUG("%s", e.msg);
 		qwen_settling_wait(m.settling);
-		bench(b, &m);
+		bench_phases(b, &m);
 		qwen_model_close(&m);
 	}
 	if (how.weights == QWEN_W_BF16 || loading)

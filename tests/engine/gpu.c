@@ -105,7 +105,7 @@ static double run(const struct qwen_model *m, enum qwen_weights cache,
 }
 
 /* `wide`: rows are whole blocks of 64 columns. */
-static void make(const char *dir, enum qwen_weights w, bool tied, bool wide)
+static void make_model(const char *dir, enum qwen_weights w, bool tied, bool wide)
 {
 	struct qwen_synthetic how = { .weights = w, .seed = 7, .shards = 1 };
 	struct err e = { 0 };
@@ -211,7 +211,7 @@ static void test_own(const char *dir)
 	struct on o;
 
 	watched = true;
-	make(dir, QWEN_W_F32, true, true);
+	make_model(dir, QWEN_W_F32, true, true);
 	ref_open(&r, dir);
 	double *want = ref_logits(&r, ids, N);
 	for (size_t i = 0; i < ARRAY_SIZE(of); i++) {
@@ -275,7 +275,7 @@ static void test_stored(const char *dir)
 	struct ref r = { 0 };
 	struct on o;
 
-	make(dir, QWEN_W_BF16, false, false);
+	make_model(dir, QWEN_W_BF16, false, false);
 	ref_open(&r, dir);
 	double *want = ref_logits(&r, ids, N);
 	if (ok(on_open(&o, dir, false, 0), "an untied model of bf16"))
@@ -547,7 +547,7 @@ int main(void)
 	snprintf(dir, sizeof(dir), "%s/f32", root);
 	snprintf(untied, sizeof(untied), "%s/bf16", root);
 	snprintf(wide, sizeof(wide), "%s/wide", root);
-	make(dir, QWEN_W_F32, true, false);
+	make_model(dir, QWEN_W_F32, true, false);
 	test_weights(dir);
 	test_own(wide);
 	test_caches(dir);

@@ -202,24 +202,30 @@ kernel exchange_elsewhere
 	s_waitcnt vmcnt(0)
 done exchange_elsewhere
 
-// Workgroups take turns, in an order of their own; each reads what all that had
-// theirs stored, most of which it knows of from others only.
-kernel chain
-	begin
+// Waits for the turn of the workgroup, one of eight: s5, which is not in order.
+// v2 = 0, v3 = 1; EXEC has a work-item for each turn before it.
+.macro take_turn
 	v_mov_b32 v2, 0
 	v_mov_b32 v3, 1
 	s_mul_i32 s5, s15, 13
 	s_and_b32 s5, s5, 7
-.Lchain:
+.Lturn\@:
 	s_sleep 1
 	global_load_b32 v4, v2, s[2:3] glc
 	s_waitcnt vmcnt(0)
 	buffer_gl0_inv
 	v_readfirstlane_b32 s4, v4
 	s_cmp_eq_u32 s4, s5
-	s_cbranch_scc0 .Lchain
+	s_cbranch_scc0 .Lturn\@
 	v_cmp_gt_u32 vcc_lo, s5, v0
 	s_and_saveexec_b32 s6, vcc_lo
+.endm
+
+// Workgroups take turns, in an order of their own; each reads what all that had
+// theirs stored, most of which it knows of from others only.
+kernel chain
+	begin
+	take_turn
 	global_load_b32 v5, v1, s[2:3] offset:128
 	s_waitcnt vmcnt(0)
 	s_mov_b32 exec_lo, 1
@@ -233,20 +239,7 @@ done chain
 // None waits for its store before it passes on.
 kernel chain_no_wait
 	begin
-	v_mov_b32 v2, 0
-	v_mov_b32 v3, 1
-	s_mul_i32 s5, s15, 13
-	s_and_b32 s5, s5, 7
-.Lchain_no_wait:
-	s_sleep 1
-	global_load_b32 v4, v2, s[2:3] glc
-	s_waitcnt vmcnt(0)
-	buffer_gl0_inv
-	v_readfirstlane_b32 s4, v4
-	s_cmp_eq_u32 s4, s5
-	s_cbranch_scc0 .Lchain_no_wait
-	v_cmp_gt_u32 vcc_lo, s5, v0
-	s_and_saveexec_b32 s6, vcc_lo
+	take_turn
 	global_load_b32 v5, v1, s[2:3] offset:128	// ! chain_no_wait
 	s_waitcnt vmcnt(0)
 	s_mov_b32 exec_lo, 1
