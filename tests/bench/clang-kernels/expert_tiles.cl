@@ -1,20 +1,8 @@
 /* Twins of compiler/kernels/expert_tiles.c, weights of bf16. */
 #include "lib.h"
+#include "wmma.h"
 
 enum { TILE = 32, SIDE = 16, STEPS = 2, PITCH = 4 * 32 + 8 };
-
-typedef float f8 __attribute__((ext_vector_type(8)));
-typedef short s8 __attribute__((ext_vector_type(8)));
-typedef short s16 __attribute__((ext_vector_type(16)));
-#define WMMA(a, b, c) __builtin_amdgcn_wmma_f32_16x16x16_bf16_w32(a, b, c)
-
-INLINE s16 load16(global const short *p)
-{
-	const s8 low = *(global const s8 *)p, high = *(global const s8 *)(p + 8);
-
-	return __builtin_shufflevector(low, high, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9,
-				       10, 11, 12, 13, 14, 15);
-}
 
 struct tile {
 	global const short *w[2], *a;
@@ -28,7 +16,7 @@ INLINE bool tile_open(struct tile *t, global const short *w,
 		      global const int *tile, int used, int rows, int n,
 		      bool pair)
 {
-	const int l = lane() % SIDE, top = tile[group_y() * 3] * rows;
+	const int l = COLUMN, top = tile[group_y() * 3] * rows;
 
 	t->first = tile[group_y() * 3 + 1];
 	t->count = tile[group_y() * 3 + 2];
@@ -52,15 +40,15 @@ INLINE bool tile_open(struct tile *t, global const short *w,
 /* Some steps of 32: inputs by way of LDS, four work-items to a row. */
 INLINE void tile_steps(struct tile *t, int k, const int steps)
 {
-	const int from = lid() % 4 * 8 * steps, l = lane() % SIDE;
-	s16 w[STEPS][2][2];
+	const int from = lid() % 4 * 8 * steps, l = COLUMN;
+	FRAGMENT w[STEPS][2][2];
 	s8 x[STEPS];
 
 	for (int s = 0; s < steps; s++)
 		for (int b = 0; b < 2; b++)
 			for (int i = 0; i < 2; i++)
-				w[s][b][i] = load16(t->w[b] + k + s * 32 +
-						    i * SIDE);
+				w[s][b][i] = FRAGMENT_OF((global const s8 *)(
+					t->w[b] + k + s * 32 + i * SIDE));
 	for (int s = 0; s < steps; s++)
 		x[s] = *(global const s8 *)(t->a + k + from + s * 8);
 	barrier_lds();
@@ -70,14 +58,9 @@ INLINE void tile_steps(struct tile *t, int k, const int steps)
 	for (int s = 0; s < steps; s++)
 		for (int m = 0; m < 2; m++)
 			for (int i = 0; i < 2; i++) {
-				local const short *at = t->lds +
-							(l + m * SIDE) * PITCH +
-							s * 32 + i * SIDE;
-				const s8 low = *(local const s8 *)at;
-				const s8 high = *(local const s8 *)(at + 8);
-				const s16 v = __builtin_shufflevector(
-					low, high, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9,
-					10, 11, 12, 13, 14, 15);
+				const FRAGMENT v = tile_of(
+					t->lds + (l + m * SIDE) * PITCH +
+					s * 32 + i * SIDE);
 
 				for (int b = 0; b < 2; b++)
 					t->sum[m][b] = WMMA(v, w[s][b][i],
@@ -117,8 +100,8 @@ KERNEL(128) expert_tiles_swiglu(OPERANDS(__bf16))
 	tile_multiply(&t, n);
 	for (int m = 0; m < 2; m++)
 		for (int j = 0; j < 8; j++) {
-			const int i = m * SIDE + 2 * j + lane() / SIDE;
-			const int c = t.column + lane() % SIDE;
+			const int i = m * SIDE + RESULT_ROW(j);
+			const int c = t.column + COLUMN;
 
 			if (i < t.count && c < rows)
 				y[(long)order[t.first + i] * rows + c] =
@@ -137,11 +120,10 @@ KERNEL(128) expert_tiles(OPERANDS(float))
 	tile_multiply(&t, n);
 	for (int m = 0; m < 2; m++)
 		for (int j = 0; j < 8; j++) {
-			const int i = m * SIDE + 2 * j + lane() / SIDE;
+			const int i = m * SIDE + RESULT_ROW(j);
 
 			for (int b = 0; b < 2; b++) {
-				const int c = t.column + b * SIDE +
-					      lane() % SIDE;
+				const int c = t.column + b * SIDE + COLUMN;
 
 				if (i < t.count && c < rows)
 					y[(long)order[t.first + i] * rows +

@@ -5,49 +5,29 @@
  * what.
  */
 #include "lib.h"
+#include "wmma.h"
 
 enum { HEAD = 128, TILE = 16, TILES = HEAD / TILE, KEYS = 32, GROUPS = 2,
        K_PITCH = HEAD + 8, V_PITCH = KEYS + 8 };
 
-typedef float f8 __attribute__((ext_vector_type(8)));
-typedef short s8 __attribute__((ext_vector_type(8)));
-typedef short s16 __attribute__((ext_vector_type(16)));
-typedef int i8 __attribute__((ext_vector_type(8)));
 typedef ELEM elem8 __attribute__((ext_vector_type(8)));
 
 #ifdef CACHE_I8
 typedef half PRODUCT;
-typedef half h16 __attribute__((ext_vector_type(16)));
 typedef char c8 __attribute__((ext_vector_type(8)));
-#define WMMA(a, b, c)                                                        \
-	__builtin_amdgcn_wmma_f32_16x16x16_f16_w32(__builtin_astype(a, h16), \
-						   __builtin_astype(b, h16), c)
+#define MULTIPLY WMMA_F16
 #else
 typedef __bf16 PRODUCT;
-#define WMMA(a, b, c) __builtin_amdgcn_wmma_f32_16x16x16_bf16_w32(a, b, c)
+#define MULTIPLY WMMA
 #endif
 typedef PRODUCT product8 __attribute__((ext_vector_type(8)));
+typedef PRODUCT products __attribute__((ext_vector_type(sizeof(FRAGMENT) / 2)));
 #define exp2_of(x) __builtin_amdgcn_exp2f(x)
 
 struct tiles {
 	short k[KEYS * K_PITCH] __attribute__((aligned(16)));
 	short v[HEAD * V_PITCH] __attribute__((aligned(16)));
 };
-
-INLINE float other(float x)
-{
-	x = float_b(OTHER_ROW(bits_f(x)));
-	HERE(x);
-	return x;
-}
-
-INLINE s16 tile_of(const local short *p)
-{
-	const s8 a = *(const local s8 *)p, b = *(const local s8 *)(p + 8);
-
-	return __builtin_shufflevector(a, b, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10,
-				       11, 12, 13, 14, 15);
-}
 
 /* Eight elements as they lie in the cache; behind the last key that again. */
 struct raw {
@@ -119,25 +99,13 @@ INLINE void stage(local struct tiles *t, global const CACHED *kc,
 	}
 }
 
-/* Weights of 8 keys here and of 8 in the other half of the wave, as B. */
-INLINE s16 weights(f8 p, bool low)
+INLINE s8 products_of(f8 p)
 {
-	const product8 b = __builtin_convertvector(p, product8);
-	const int4 mine = __builtin_astype(b, int4);
-	int4 theirs;
-
-	for (int j = 0; j < 4; j++) {
-		theirs[j] = OTHER_ROW(mine[j]);
-		HERE(theirs[j]);
-	}
-	const int4 first = low ? mine : theirs, second = low ? theirs : mine;
-	const i8 all = __builtin_shufflevector(first, second, 0, 1, 2, 3, 4, 5,
-					       6, 7);
-	return __builtin_astype(all, s16);
+	return __builtin_astype(__builtin_convertvector(p, product8), s8);
 }
 
 struct state {
-	s16 q[TILES];
+	FRAGMENT q[TILES];
 	f8 acc[TILES];
 	float max, sum;
 };
@@ -145,20 +113,19 @@ struct state {
 INLINE void block(struct state *f, const local struct tiles *t, int base,
 		  int whole, int limit, float scale)
 {
-	const int column = lane() % 16, half_of = lane() / 16;
-	const int row = (column & 1) * 8 + column / 2;
 	float m = -INFINITE;
 	f8 s[GROUPS];
-	s16 w[GROUPS];
+	FRAGMENT w[GROUPS];
 
 	for (int g = 0; g < GROUPS; g++) {
 		s[g] = 0;
 		for (int c = 0; c < TILES; c++)
-			s[g] = WMMA(tile_of(t->k + (row + g * TILE) * K_PITCH +
-					    c * TILE), f->q[c], s[g]);
+			s[g] = MULTIPLY(tile_of(t->k + (ROW + g * TILE) *
+						K_PITCH + c * TILE),
+					f->q[c], s[g]);
 		if (base + KEYS > whole)
 			for (int j = 0; j < 8; j++)
-				if (base + half_of * 8 + g * TILE + j >= limit)
+				if (base + HALF * 8 + g * TILE + j >= limit)
 					s[g][j] = -INFINITE;
 		for (int j = 0; j < 8; j++)
 			m = max_of(m, s[g][j]);
@@ -179,19 +146,19 @@ INLINE void block(struct state *f, const local struct tiles *t, int base,
 			p[j] = exp2_of(FMA(s[g][j], scale, -f->max));
 			f->sum += p[j];
 		}
-		w[g] = weights(p, half_of == 0);
+		w[g] = fragment_of(products_of(p));
 	}
 	for (int c = 0; c < TILES; c++)
 		for (int g = 0; g < GROUPS; g++)
-			f->acc[c] = WMMA(tile_of(t->v + (row + c * TILE) *
-						 V_PITCH + g * TILE), w[g],
-					 f->acc[c]);
+			f->acc[c] = MULTIPLY(tile_of(t->v + (ROW + c * TILE) *
+						     V_PITCH + g * TILE),
+					     w[g], f->acc[c]);
 }
 
-INLINE s8 query_of(global const ELEM *p)
+INLINE FRAGMENT query_of(global const ELEM *p)
 {
 	return __builtin_astype(__builtin_convertvector(
-		*(global const elem8 *)p, product8), s8);
+		FRAGMENT_OF((global const elem8 *)p), products), FRAGMENT);
 }
 
 KERNEL(128) attention(global ELEM *restrict out,
@@ -208,7 +175,7 @@ KERNEL(128) attention(global ELEM *restrict out,
 	const int b = group_x() / heads, h = group_x() - b * heads;
 	const int begin = first[b], n = first[b + 1] - begin;
 	const int length = lengths[b], mine = (groups_y() - 1 - group_y()) * 64;
-	const int base = mine + wave() * TILE, i = base + lane() % 16;
+	const int base = mine + wave() * TILE, i = base + COLUMN;
 	const int token = begin + (i < n ? i : n - 1);
 	struct state f = { .max = -FLOAT_MAX };
 
@@ -224,11 +191,7 @@ KERNEL(128) attention(global ELEM *restrict out,
 	q += (long)token * q_ld + h * HEAD;
 	scale *= 0x1.715476p0f;
 	for (int c = 0; c < TILES; c++) {
-		const s8 x = query_of(q + c * TILE);
-		const s8 y = query_of(q + c * TILE + 8);
-
-		f.q[c] = __builtin_shufflevector(x, y, 0, 1, 2, 3, 4, 5, 6, 7,
-						 8, 9, 10, 11, 12, 13, 14, 15);
+		f.q[c] = query_of(q + c * TILE);
 		f.acc[c] = 0;
 	}
 	for (int j = 0; j < end; j += KEYS) {
@@ -243,7 +206,7 @@ KERNEL(128) attention(global ELEM *restrict out,
 
 	if (i >= n)
 		return;
-	out += ((long)token * heads + h) * HEAD + lane() / 16 * 8;
+	out += ((long)token * heads + h) * HEAD + HALF * 8;
 	for (int c = 0; c < TILES; c++)
 		*(global elem8 *)(out + c * TILE) =
 			__builtin_convertvector(f.acc[c] * by, elem8);

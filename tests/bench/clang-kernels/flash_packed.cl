@@ -3,29 +3,15 @@
  * 64 tokens per workgroup.  See there for who holds what.
  */
 #include "lib.h"
+#include "wmma.h"
 
 enum { HEAD = 128, TILE = 16, TILES = HEAD / TILE, PITCH = HEAD + 8,
        OWN = 64 };
 #define LOG2_E 0x1.715476p0f
 #define exp2_of(x) __builtin_amdgcn_exp2f(x)
-#define WMMA(a, b, c) __builtin_amdgcn_wmma_f32_16x16x16_bf16_w32(a, b, c)
 
-typedef float f8 __attribute__((ext_vector_type(8)));
-typedef short s8 __attribute__((ext_vector_type(8)));
-typedef short s16 __attribute__((ext_vector_type(16)));
 typedef int i8 __attribute__((ext_vector_type(8)));
 typedef __bf16 b8 __attribute__((ext_vector_type(8)));
-
-INLINE s16 pair_of(s8 a, s8 b)
-{
-	return __builtin_shufflevector(a, b, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10,
-				       11, 12, 13, 14, 15);
-}
-
-INLINE s16 tile_of(const local short *p)
-{
-	return pair_of(*(const local s8 *)p, *(const local s8 *)(p + 8));
-}
 
 /* Tokens [base, base + block) as rows and turned; NULL: not so. */
 INLINE void stage(local short *rows, local short *turned, int block,
@@ -59,35 +45,13 @@ INLINE void stage(local short *rows, local short *turned, int block,
 	}
 }
 
-INLINE s16 weights(f8 p)
+INLINE FRAGMENT weights(f8 p)
 {
-	const int4 mine = __builtin_astype(__builtin_convertvector(p, b8),
-					   int4);
-	const bool low = lane() < 16;
-	int4 theirs;
-
-	for (int j = 0; j < 4; j++) {
-		theirs[j] = OTHER_ROW(mine[j]);
-		HERE(theirs[j]);
-	}
-	const int4 first = low ? mine : theirs, second = low ? theirs : mine;
-	const i8 all = __builtin_shufflevector(first, second, 0, 1, 2, 3, 4, 5,
-					       6, 7);
-	return __builtin_astype(all, s16);
+	return fragment_of(__builtin_astype(__builtin_convertvector(p, b8),
+					    s8));
 }
 
-INLINE float other(float x)
-{
-	x = float_b(OTHER_ROW(bits_f(x)));
-	HERE(x);
-	return x;
-}
-
-#define COLUMN (lane() % 16)
-#define HALF (lane() / 16)
-#define ROW ((COLUMN & 1) * 8 + COLUMN / 2)
-
-INLINE f8 multiply(const local short *rows, int g, const s16 *own)
+INLINE f8 multiply(const local short *rows, int g, const FRAGMENT *own)
 {
 	f8 s = 0;
 
@@ -108,17 +72,20 @@ INLINE f8 multiply_lds(const local short *rows, const local short *own)
 	return s;
 }
 
-INLINE void add_to(f8 *acc, const local short *turned, int block, int g, s16 w)
+INLINE void add_to(f8 *acc, const local short *turned, int block, int g,
+		   FRAGMENT w)
 {
 	for (int c = 0; c < TILES; c++)
 		acc[c] = WMMA(tile_of(turned + (ROW + c * TILE) * (block + 8) +
 				      g * TILE), w, acc[c]);
 }
 
-INLINE void own_load(s16 *x, global const short *p, uint at, bool in)
+INLINE void own_load(FRAGMENT *x, global const short *p, uint at, bool in)
 {
 	for (int c = 0; c < TILES; c++)
-		x[c] = in ? *(global const s16 *)(p + at + c * TILE) : (s16)0;
+		x[c] = in ? FRAGMENT_OF((global const s8 *)(p + at +
+							    c * TILE)) :
+			    (FRAGMENT)0;
 }
 
 /* The group's head and tokens, and this lane's. */
@@ -147,7 +114,7 @@ KERNEL(128) flash_packed(global ELEM *restrict out, global float *restrict lse,
 	const uint q_ld = heads * HEAD, kv_ld = kv_heads * HEAD;
 	float max = -FLOAT_MAX, sum = 0;
 	f8 acc[TILES] = { 0 };
-	s16 mine[TILES];
+	FRAGMENT mine[TILES];
 
 	k += kv * HEAD;
 	v += kv * HEAD;
@@ -241,7 +208,7 @@ KERNEL(128) flash_packed_dq(global float *restrict dq,
 	const uint q_ld = heads * HEAD, kv_ld = kv_heads * HEAD;
 	const uint at = own * q_ld + head * HEAD;
 	f8 acc[TILES] = { 0 };
-	s16 mine[TILES], back[TILES];
+	FRAGMENT mine[TILES], back[TILES];
 
 	k += kv * HEAD;
 	v += kv * HEAD;
