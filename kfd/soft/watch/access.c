@@ -103,6 +103,11 @@ void watch_site_init(struct site *s, const struct isa_target *t)
 	s->is_load = s->info->flags & ISA_LOAD;
 	s->is_store = s->info->flags & ISA_STORE;
 	s->is_atomic = s->info->flags & ISA_ATOMIC;
+	s->by_buffer = has_part(s, "buffer");
+	s->by_id = has_part(s, "_addtid_");
+	s->two_sources = has_part(s, "_src2_");
+	s->replaces = (has_part(s, "swap_b") && !has_part(s, "cmpswap")) ||
+		      has_part(s, "storexchg") || has_part(s, "write_src2");
 	if (in->form == ISA_FORM_DPP16 || in->form == ISA_FORM_DPP8)
 		init_mov(s, t);
 	if (in->op == ISA_v_permlane16_b32 || in->op == ISA_v_permlanex16_b32 ||
@@ -176,7 +181,7 @@ static void access_smem(struct soft_watch *t, struct soft_wave *w,
 	uint64_t at = (uint64_t)(int64_t)(imm & ~3) + (soff & ~3u);
 	uint64_t va = base[0] & ~3u, stride, size;
 
-	if (!has_part(s, "buffer")) {
+	if (!s->by_buffer) {
 		va |= (uint64_t)base[1] << 32;
 		add_access(t, s, SOFT_SPACE_MEMORY, va + at, s->access.bytes,
 			   -1, 0);
@@ -190,11 +195,6 @@ static void access_smem(struct soft_watch *t, struct soft_wave *w,
 			add_access(t, s, SOFT_SPACE_MEMORY, va + at, 4, -1, i);
 }
 
-static bool is_addtid(const struct site *s)
-{
-	return has_part(s, "_addtid_");
-}
-
 static void flat_lane(struct soft_watch *t, struct soft_wave *w,
 		      const struct site *s, int h, uint32_t lane)
 {
@@ -202,7 +202,7 @@ static void flat_lane(struct soft_watch *t, struct soft_wave *w,
 	struct soft_place p = { SOFT_SPACE_MEMORY, 0,
 				h * SOFT_LANES + (int)lane };
 
-	if (is_addtid(s)) {
+	if (s->by_id) {
 		p.at = (uint64_t)(int64_t)(int32_t)f[ISA_F_OFFSET] +
 		       4 * (uint64_t)p.lane;
 		if (f[ISA_F_SADDR] != ISA_R_NULL)
@@ -277,7 +277,7 @@ static void lds_lane(struct soft_watch *t, struct soft_wave *w,
 			   bytes, l, (int)(bytes + 3) / 4);
 		return;
 	}
-	if (has_part(s, "_src2_")) {
+	if (s->two_sources) {
 		const struct isa_src2 at = isa_lds_src2(
 			base, f[ISA_F_OFFSET0] | f[ISA_F_OFFSET1] << 8);
 
@@ -286,10 +286,10 @@ static void lds_lane(struct soft_watch *t, struct soft_wave *w,
 		t->access[t->n_accesses - 1].write = false;
 		return;
 	}
-	if (is_addtid(s) || s->u.in.op == ISA_ds_append ||
+	if (s->by_id || s->u.in.op == ISA_ds_append ||
 	    s->u.in.op == ISA_ds_consume)
 		base = w->s[ISA_R_M0] & 0xffff;
-	if (is_addtid(s))
+	if (s->by_id)
 		base += 4 * (uint32_t)l;
 	base += f[ISA_F_OFFSET0] | f[ISA_F_OFFSET1] << 8;
 	if (s->u.in.op == ISA_ds_condxchg32_rtn_b64)

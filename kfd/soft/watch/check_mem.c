@@ -68,21 +68,33 @@ void memory_reset(struct soft_watch *t)
 
 /* ---------------------------------------------------------- validity ---- */
 
+/* Those of bits [from, end) that lie in the byte of bit `from`. */
+static uint8_t mask_of(uint64_t from, uint64_t end)
+{
+	const uint64_t left = end - (from & ~7ull);
+
+	return (uint8_t)((left < 8 ? (1u << left) - 1 : 0xff) & 0xff << from % 8);
+}
+
 static bool bits_set(const uint8_t *bits, uint64_t from, uint32_t n)
 {
-	for (uint64_t i = from; i < from + n; i++)
-		if (!(bits[i / 8] >> i % 8 & 1))
+	const uint64_t end = from + n;
+
+	for (uint64_t i = from; i < end; i = (i | 7) + 1)
+		if (~bits[i / 8] & mask_of(i, end))
 			return false;
 	return true;
 }
 
 static void set_bits(uint8_t *bits, uint64_t from, uint32_t n, bool on)
 {
-	for (uint64_t i = from; i < from + n; i++)
+	const uint64_t end = from + n;
+
+	for (uint64_t i = from; i < end; i = (i | 7) + 1)
 		if (on)
-			bits[i / 8] |= (uint8_t)(1 << i % 8);
+			bits[i / 8] |= mask_of(i, end);
 		else
-			bits[i / 8] &= (uint8_t)~(1 << i % 8);
+			bits[i / 8] &= (uint8_t)~mask_of(i, end);
 }
 
 /* The bits of LDS or scratch, and where they begin; NULL: out of bounds. */

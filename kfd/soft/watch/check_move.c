@@ -6,8 +6,6 @@
  * memory is a finding.  A lane's values that were never stored to LDS come
  * back uninitialised from there.
  */
-#include <string.h>
-
 #include "kfd/soft/watch/watch_int.h"
 
 /* Operands with the data of a store or atomic: at most two. */
@@ -92,23 +90,15 @@ static void move_store(struct actor *a, const struct access *x,
 	}
 }
 
-static bool is_replacing(const struct site *s)
-{
-	return (strstr(s->info->name, "swap_b") &&
-		!strstr(s->info->name, "cmpswap")) ||
-	       strstr(s->info->name, "storexchg") ||
-	       strstr(s->info->name, "write_src2");
-}
-
 static void move_atomic(struct actor *a, const struct access *x,
 			const struct data *d, bool old)
 {
 	const int second = a->s->n_addr == 2 && x->part > 0;
-	bool valid = old || is_replacing(a->s);
+	bool valid = old || a->s->replaces;
 
 	if (!x->write) /* a second place, of ds_*_src2_* */
 		return;
-	if (strstr(a->s->info->name, "_src2_"))
+	if (a->s->two_sources)
 		valid &= memory_valid(a, x + 1, 0, x->size_bytes);
 	if (!valid && x->space == SOFT_SPACE_MEMORY) {
 		const struct origin o = { ORIGIN_LOAD, 0, x->space, a->s,

@@ -20,11 +20,16 @@
 
 /* -------------------------------------------------------- completion ---- */
 
+static void retire_all(struct shadow_wave *sw)
+{
+	sw->n_pending = sw->n_owners = 0;
+}
+
 /* All but the youngest n of the class are complete. */
 static void retire_class(struct shadow_wave *sw, int cls, uint32_t n)
 {
 	const uint8_t bit = (uint8_t)(1 << cls);
-	int kept = 0;
+	int kept = 0, owners = 0;
 
 	for (int i = sw->n_pending - 1; i >= 0; i--) {
 		struct pending *p = &sw->pending[i];
@@ -35,9 +40,12 @@ static void retire_class(struct shadow_wave *sw, int cls, uint32_t n)
 			p->need &= (uint8_t)~bit;
 	}
 	for (int i = 0; i < sw->n_pending; i++)
-		if (sw->pending[i].need)
+		if (sw->pending[i].need) {
+			owners += sw->pending[i].file != 0;
 			sw->pending[kept++] = sw->pending[i];
+		}
 	sw->n_pending = kept;
+	sw->n_owners = owners;
 }
 
 static void complete_lgkm(struct shadow_wave *sw, uint32_t n)
@@ -121,7 +129,7 @@ static void apply_wait(struct actor *a)
 		return;
 	case ISA_s_wait_idle:
 	case ISA_s_endpgm:
-		sw->n_pending = 0;
+		retire_all(sw);
 		return;
 	}
 }
@@ -197,8 +205,9 @@ void check_hazards(struct actor *a)
 {
 	const struct isa_use *u = &a->s->use;
 	struct shadow_wave *sw = a->sw;
+	const int n = sw->n_owners ? sw->n_pending : 0;
 
-	for (int i = 0; i < sw->n_pending; i++) {
+	for (int i = 0; i < n; i++) {
 		struct pending *p = &sw->pending[i];
 
 		for (int k = 0; k < u->n && p->file; k++) {
@@ -213,6 +222,7 @@ void check_hazards(struct actor *a)
 				continue;
 			report_hazard(a, p, reg, reads);
 			p->file = 0; /* reported once */
+			sw->n_owners--;
 		}
 	}
 	apply_wait(a);
@@ -256,8 +266,9 @@ uint32_t check_issue(struct actor *a, uint8_t classes)
 	if (sw->n_pending == WATCH_PENDING_MAX)
 		retire_class(sw, CLASS_ANY, 0);
 	if (sw->n_pending == WATCH_PENDING_MAX)
-		sw->n_pending = 0;
+		retire_all(sw);
 	own_registers(&p);
+	sw->n_owners += p.file != 0;
 	sw->pending[sw->n_pending++] = p;
 	return sw->seq++;
 }

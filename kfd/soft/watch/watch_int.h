@@ -78,6 +78,10 @@ struct site {
 	uint8_t stride;		   /* of their offsets, in access.bytes */
 	uint8_t n_comps;	   /* typed buffer accesses */
 	bool is_load, is_store, is_atomic, returns;
+	bool by_buffer; /* SMEM: the address is that of a descriptor */
+	bool by_id;	/* ..._addtid: the lane's number is part of the address */
+	bool two_sources; /* ds_*_src2: the second operand lies in LDS, too */
+	bool replaces;	  /* atomic: the result is none of the old value's */
 	struct soft_uop mov; /* DPP: v_mov_b32 with the same lane pattern */
 	uint64_t count;	     /* executed */
 	uint64_t lanes;	     /* active lanes, summed */
@@ -133,7 +137,7 @@ struct shadow_wave {
 	struct origin vorigin[256], sorigin[128], scc_origin;
 	uint8_t *scratch; /* a bit per byte: initialised */
 	struct pending pending[WATCH_PENDING_MAX];
-	int n_pending;
+	int n_pending, n_owners; /* owners of registers among them */
 	uint32_t seq; /* of the next memory instruction */
 	/* done[] when the workgroup's last barrier opened, and at arrival. */
 	uint32_t at_barrier[CLASS_COUNT], arrived[CLASS_COUNT];
