@@ -147,6 +147,17 @@ static void read_banks(struct reader *r, struct kfd_node *n)
 	n->large_bar = any_public && !any_private;
 }
 
+/* CUs behind a cache: "sibling_map 1,1,0,0,...". */
+static int count_siblings(const struct reader *r)
+{
+	const char *p = strstr(r->text.data, "sibling_map ");
+	int n = 0;
+
+	for (; p && *p && *p != '\n'; p++)
+		n += *p == '1';
+	return n;
+}
+
 /* type: bit 0 data, 1 instruction, 2 CPU, 3 SIMD. */
 static void add_cache(const struct reader *r, struct kfd_node *n)
 {
@@ -155,16 +166,17 @@ static void add_cache(const struct reader *r, struct kfd_node *n)
 	switch (find_value32(r, "level")) {
 	case 1:
 		/*
-		 * Level 1 holds four kinds: 16 KiB scalar, 32 KiB vector,
-		 * 32 KiB instruction and the 256 KiB GL1 of an array.
+		 * Level 1 holds four kinds: instructions' and scalars' of
+		 * two CUs, the vectors' of one, as large as the scalars' before
+		 * gfx11, and the GL1 of an array.
 		 */
 		if (type & 2)
 			n->l1i_kib = kib;
 		else if (kib >= 128)
 			n->gl1_kib = kib;
-		else if (kib <= 16)
+		else if (kib <= 16 && count_siblings(r) > 1)
 			n->l1s_kib = kib;
-		else
+		else if (kib > n->l0_kib)
 			n->l0_kib = kib;
 		break;
 	case 2:

@@ -69,6 +69,7 @@ static void test_tree(const struct row *r)
 {
 	const char *path = "/sys/class/kfd/kfd/topology/nodes/1/properties";
 	struct soft_options o = { .threads = 1 };
+	struct kfd_topology t = { 0 };
 	struct buf b = { 0 };
 	struct err e = { 0 };
 	const char *rest;
@@ -85,6 +86,15 @@ static void test_tree(const struct row *r)
 	       "arrays");
 	is_u64(find_number(b.data, "cu_per_simd_array"),
 	       r->cus / r->engines / r->arrays, "CUs of an array");
+	ok(kfd_topology_read(d, &t, &e) && t.n_nodes == 2,
+	   "its topology is read (%s)", e.msg);
+	is_u64(t.node[1].l0_kib,
+	       isa_chip_of_target(t.node[1].gfx_target)->gen < ISA_GFX11 ? 16 :
+									   32,
+	       "a CU's cache of vectors");
+	is_u64(t.node[1].l1s_kib, 16, "of scalars");
+	is_u64(t.node[1].l1i_kib, 32, "of instructions");
+	kfd_topology_fini(&t);
 	caches = (unsigned)find_number(b.data, "caches_count");
 	is_u64(cache_kib(d, caches, 2), r->l2_kib, "L2");
 	is_u64(cache_kib(d, caches, 3), r->mall_kib, "L3");
