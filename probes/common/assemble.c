@@ -120,6 +120,26 @@ bool probe_assemble(const char *chip, const char *text, struct buf *code,
 	return good;
 }
 
+enum isa_gen probe_gen(struct kfd_dev *dev)
+{
+	enum isa_gen gen = ISA_GFX11;
+
+	(void)isa_chip_parse(kfd_info(dev)->gfx, &gen);
+	return gen;
+}
+
+bool probe_load(struct kfd_dev *dev, const char *text,
+		const struct kfd_raw_desc *d, const struct kfd_kernel **k,
+		struct err *e)
+{
+	struct buf code = { 0 };
+	const bool good = probe_assemble(kfd_info(dev)->gfx, text, &code, e) &&
+			  kfd_code_raw(dev, code.data, code.len, d, k, e);
+
+	buf_fini(&code);
+	return good;
+}
+
 uint32_t probe_rsrc1(enum isa_gen gen, uint32_t vgprs)
 {
 	/* Clamp NaN and IEEE mode, which gfx12 has other bits for. */

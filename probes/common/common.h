@@ -31,6 +31,12 @@ void probe_text(enum isa_gen gen, const char *text, struct buf *out);
  */
 bool probe_assemble(const char *chip, const char *text, struct buf *code,
 		    struct err *e);
+/* The generation of an open device; gfx11 where it is not known. */
+enum isa_gen probe_gen(struct kfd_dev *dev);
+/* Such lines as a kernel of the device, which is the device's. */
+bool probe_load(struct kfd_dev *dev, const char *text,
+		const struct kfd_raw_desc *d, const struct kfd_kernel **k,
+		struct err *e);
 /* COMPUTE_PGM_RSRC1 of a kernel in wave32 and WGP mode, denormals kept. */
 uint32_t probe_rsrc1(enum isa_gen gen, uint32_t vgprs);
 

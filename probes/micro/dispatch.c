@@ -18,8 +18,6 @@
 /* Of a batch; what models time needs the host's. */
 #define DEADLINE_NS   120000000000ull
 
-static const uint32_t end_code[] = { 0xbfb00000 }; /* s_endpgm */
-
 struct series {
 	const char *name;
 	unsigned packets;
@@ -195,21 +193,21 @@ static bool run_all(struct dispatch *d, struct probe_run *r, struct table *t,
 
 static bool open_device(struct dispatch *d, struct err *e)
 {
-	const struct kfd_raw_desc desc = { .name = "empty",
-					   .rsrc1 = 0x60af0000,
-					   .rsrc2 = 0x80,
-					   .properties = 0x400 };
-
 	if (!kfd_open(&d->dev, d->o->device, e))
 		return false;
+	const struct kfd_raw_desc desc = {
+		.name = "empty",
+		.rsrc1 = probe_rsrc1(probe_gen(d->dev), 8),
+		.rsrc2 = 0x80,
+		.properties = 0x400,
+	};
 	if (!d->o->quiet)
 		fold_printf(stderr, 2, "t0-probe: device: %s\n",
 			    kfd_info(d->dev)->why);
 	const struct kfd_queue_opts o = { .stop = d->o->stop };
 
 	return kfd_queue_new(d->dev, &o, &d->q, e) &&
-	       kfd_code_raw(d->dev, end_code, sizeof(end_code), &desc,
-			    &d->kernel, e);
+	       probe_load(d->dev, "s_endpgm\n", &desc, &d->kernel, e);
 }
 
 int probe_dispatch(const struct probe_opts *o, struct err *e)

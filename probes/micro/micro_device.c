@@ -169,10 +169,9 @@ bool micro_probe_init(struct micro_probe *p, struct micro_device *d,
 		      double copies, uint32_t iterations, struct err *e)
 {
 	const uint32_t vgprs = t->vgprs ? t->vgprs : 128;
-	const struct isa_chip *chip = isa_chip_find(kfd_info(d->dev)->gfx);
 	const struct kfd_raw_desc desc = {
 		.name = name,
-		.rsrc1 = probe_rsrc1(chip ? chip->gen : ISA_GFX11, vgprs),
+		.rsrc1 = probe_rsrc1(probe_gen(d->dev), vgprs),
 		.rsrc2 = 15u << 1 | 1u << 7, /* 15 user registers, group id */
 		.properties = 1u << 10 | 1u << 3,
 		.kernarg_bytes = 32,

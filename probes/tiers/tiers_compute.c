@@ -90,26 +90,6 @@ static void write_wmma(enum isa_gen gen, struct buf *b)
 	buf_adds(b, wmma_end);
 }
 
-static enum isa_gen gen_of(const struct tiers *t)
-{
-	enum isa_gen gen = ISA_GFX11;
-
-	(void)isa_chip_parse(kfd_info(t->dev)->gfx, &gen);
-	return gen;
-}
-
-static bool load_text(const struct tiers *t, const char *text,
-		      const struct kfd_raw_desc *d, const struct kfd_kernel **k,
-		      struct err *e)
-{
-	struct buf code = { 0 };
-	const bool good = probe_assemble(kfd_info(t->dev)->gfx, text, &code, e) &&
-			  kfd_code_raw(t->dev, code.data, code.len, d, k, e);
-
-	buf_fini(&code);
-	return good;
-}
-
 struct wmma_args {
 	uint64_t in, out;
 	uint32_t n;
@@ -120,7 +100,7 @@ struct wmma_args {
 static bool run_store(struct tiers *t, bool wave32, struct err *e)
 {
 	const uint32_t n = 4096 + 5; /* a partial group, too */
-	const enum isa_gen gen = gen_of(t);
+	const enum isa_gen gen = probe_gen(t->dev);
 	const struct kfd_raw_desc d = { .name = wave32 ? "store32" : "store64",
 					.rsrc1 = probe_rsrc1(gen, 8),
 					.rsrc2 = 0x84,
@@ -144,7 +124,7 @@ static bool run_store(struct tiers *t, bool wave32, struct err *e)
 	}
 	a.out = m->va;
 	v = xcalloc(n, 4);
-	bool good = load_text(t, text.data, &d, &k, e);
+	bool good = probe_load(t->dev, text.data, &d, &k, e);
 	const struct kfd_launch l = { .kernel = good ? k : NULL,
 				      .grid = { n }, .wg = { 32 }, .args = &a,
 				      .args_bytes = sizeof(a) };
@@ -255,7 +235,7 @@ struct wmma {
 
 static bool wmma_open(struct wmma *w, struct err *e)
 {
-	const enum isa_gen gen = gen_of(w->t);
+	const enum isa_gen gen = probe_gen(w->t->dev);
 	const struct kfd_raw_desc d = { .name = "wmma",
 					.rsrc1 = probe_rsrc1(gen, 40),
 					.rsrc2 = 0x84,
@@ -271,7 +251,7 @@ static bool wmma_open(struct wmma *w, struct err *e)
 					"tier 5 A and B", &w->in, e) &&
 			  kfd_mem_alloc(dev, KFD_GTT, 32 * 32, "tier 5 D",
 					&w->out, e) &&
-			  load_text(w->t, text.data, &d, &w->k, e);
+			  probe_load(w->t->dev, text.data, &d, &w->k, e);
 	buf_fini(&text);
 	return good;
 }

@@ -17,6 +17,10 @@ for c in gfx1010 gfx1030 gfx1151 gfx1201; do
 	has "$tmp/out" 'all 256 elements are where they belong' \
 		"$c: a product of its own layout is right"
 
+	"$probe" dispatch --quick --device "soft:$c" --db "$db" \
+		>"$tmp/out" 2>&1
+	is "$?" 0 "$c: a launch has its price"
+
 	# Of gfx1201 v_wmma_* has other operands; gfx10 has none, nor VOPD.
 	for v in latency throughput; do
 		only=
