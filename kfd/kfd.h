@@ -309,6 +309,7 @@ struct kfd_mem {
 bool kfd_mem_alloc(struct kfd_dev *dev, enum kfd_domain domain,
 		   size_t size_bytes, const char *name, struct kfd_mem **out,
 		   struct err *e);
+/* As kfd_code_unload(): what a late launch may still use is kept. */
 void kfd_mem_free(struct kfd_dev *dev, struct kfd_mem *m); /* NULL is fine */
 /* CPU writes to VRAM are made visible to the device (HDP flush). */
 void kfd_mem_flush(struct kfd_dev *dev);
@@ -450,7 +451,10 @@ bool kfd_code_kernel(struct kfd_code *c, const char *name,
 		     const struct kfd_kernel **out, struct err *e);
 int kfd_code_count(const struct kfd_code *c);
 const struct kfd_kernel *kfd_code_at(const struct kfd_code *c, int i);
-/* No launch of it may be outstanding.  NULL is fine. */
+/*
+ * No launch of it may be outstanding, but for one that missed its deadline:
+ * kfd_close() unloads it then.  NULL is fine.
+ */
 void kfd_code_unload(struct kfd_code *c);
 
 /*

@@ -419,11 +419,10 @@ const char *kfd_code_name_at(struct kfd_dev *dev, uint64_t va)
 
 /* ---------------------------------------------------------- the end ---- */
 
-void kfd_code_unload(struct kfd_code *c)
+static void code_delete(struct kfd_code *c)
 {
-	if (!c || !*c->dev->alive)
-		return;
 	struct kfd_dev *dev = c->dev;
+
 	pthread_mutex_lock(&dev->lock);
 	if (c->prev)
 		c->prev->next = c->next;
@@ -444,10 +443,16 @@ void kfd_code_unload(struct kfd_code *c)
 	free(c);
 }
 
+void kfd_code_unload(struct kfd_code *c)
+{
+	if (c && *c->dev->alive && !kfd_is_late(c->dev))
+		code_delete(c);
+}
+
 void kfd_codes_fini(struct kfd_dev *dev)
 {
 	while (dev->codes)
-		kfd_code_unload(dev->codes);
+		code_delete(dev->codes);
 	for (struct slab *s = dev->slabs, *next; s; s = next) {
 		next = s->next;
 		kfd_mem_delete(dev, s->mem, NULL);

@@ -37,6 +37,19 @@ bool kfd_dev_lose(struct kfd_dev *dev, const struct err *why,
 	return false;
 }
 
+void kfd_set_late(struct kfd_queue *q, bool late)
+{
+	if (q->late != late)
+		__atomic_add_fetch(&q->dev->root->n_late, late ? 1 : -1u,
+				   __ATOMIC_ACQ_REL);
+	q->late = late;
+}
+
+bool kfd_is_late(struct kfd_dev *dev)
+{
+	return __atomic_load_n(&dev->root->n_late, __ATOMIC_ACQUIRE);
+}
+
 bool kfd_dev_usable(struct kfd_dev *dev, struct err *e)
 {
 	if (!*dev->alive)

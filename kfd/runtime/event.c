@@ -277,6 +277,7 @@ static bool timed_out(struct kfd_dev *dev, struct kfd_queue *q,
 	struct buf text = { 0 };
 
 	if (q) {
+		kfd_set_late(q, true);
 		q->fault = (struct kfd_fault){ .kind = KFD_FAULT_HANG };
 		kfd_fault_fill(dev, q, &q->fault);
 		kfd_queue_describe(q, &text);

@@ -411,7 +411,7 @@ bool kfd_mem_share(struct kfd_mem *pub, struct kfd_dev *owner,
 
 void kfd_mem_free(struct kfd_dev *dev, struct kfd_mem *m)
 {
-	if (m && *dev->alive)
+	if (m && *dev->alive && !kfd_is_late(dev))
 		kfd_mem_delete(dev, (struct mem *)m, NULL);
 }
 

@@ -282,6 +282,8 @@ bool kfd_queue_free(struct kfd_queue *q, struct err *e)
 	if (r)
 		kfd_dev_ioctl_err(dev, KFD_IOC_DESTROY_QUEUE, r, &first,
 				  "queue %u", q->number);
+	else
+		kfd_set_late(q, false);
 	kfd_service_fini(q);
 	kfd_event_delete(dev, &q->err_event);
 	kfd_event_delete(dev, &q->done_event);

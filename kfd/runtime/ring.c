@@ -38,6 +38,8 @@ void kfd_queue_retire(struct kfd_queue *q)
 			q->seen = q->done + 1;
 		q->done++;
 	}
+	if (q->done == q->put)
+		kfd_set_late(q, false);
 }
 
 /* ----------------------------------------------------------- waiting --- */

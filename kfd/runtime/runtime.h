@@ -119,6 +119,8 @@ struct kfd_dev {
 	uint64_t clock_read_ns;	   /* when clock[1] was read; 0 = never */
 	uint64_t clock_floor;	   /* stamps to here are from before a jump */
 
+	unsigned n_late; /* the root's, atomic: queues with `late` set */
+
 	uint64_t faults_seen; /* kfd_driver_fault.count */
 	bool counts_lost;
 	uint32_t vram_lost; /* as it was at the open */
@@ -170,6 +172,7 @@ struct kfd_queue {
 	struct service *service;	/* NULL: nothing has printed yet */
 	uint64_t print_va, hostcall_va; /* of the launch in work */
 	bool dead;
+	bool late; /* a deadline was missed, and its kernel may still run */
 	struct err dead_err;
 	struct kfd_fault fault; /* of dead_err, or of the last wait */
 };
@@ -210,6 +213,14 @@ bool kfd_dev_usable(struct kfd_dev *dev, struct err *e);
 /* Mark as lost with *why (the first reason stays); always false, *e set. */
 bool kfd_dev_lose(struct kfd_dev *dev, const struct err *why,
 		  const struct kfd_fault *f, struct err *e);
+
+/*
+ * While any queue is late, what a kernel may use is not freed but left to
+ * kfd_close(): freed under a kernel it would be a page fault, and the device
+ * lost.
+ */
+void kfd_set_late(struct kfd_queue *q, bool late);
+bool kfd_is_late(struct kfd_dev *dev);
 
 /* select.c */
 #define GPUS_MAX 64

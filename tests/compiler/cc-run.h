@@ -132,9 +132,7 @@ static inline bool cc_launch(struct cc_dev *d, const struct ssa_func *f,
 			       found.data ? found.data : "");
 	d->findings = n;
 	buf_fini(&found);
-	/* What missed its deadline may still run: the device's end unloads it. */
-	if (good)
-		kfd_code_unload(code);
+	kfd_code_unload(code);
 	for (uint32_t b = 0; b < c->n_ranges; b++)
 		kfd_mem_free(d->dev, mem[b]);
 	return good;

@@ -163,6 +163,58 @@ static void test_hang(void)
 	rig_close(&r, 3000, "hang and reset");
 }
 
+/*
+ * What misses its deadline may still run: what it uses stays, freed or not,
+ * until it has ended or the device is closed.
+ */
+static void test_late(void)
+{
+	const struct code gate = code_of("tests/runtime/kernels.s", "gate");
+	const struct kfd_kernel *kernel;
+	volatile uint32_t *out;
+	struct kfd_mem *other;
+	struct rig r;
+
+	ok(rig_open(&r, NULL, NULL, 0) &&
+		   rig_kernel(&r, "gate", gate.dw, gate.size_bytes, &kernel) &&
+		   kfd_mem_alloc(r.dev, KFD_GTT, 65536, "other", &other, &r.e),
+	   "late: a kernel that waits for the host");
+	const uint64_t bytes = kfd_mem_live_bytes(r.dev);
+	struct kfd_launch l = rig_launch(&r, 32, 77, 100);
+	uint64_t ticket;
+	l.kernel = kernel;
+	out = r.out->cpu;
+	out[0] = out[1] = 0;
+	ok(kfd_submit(r.q, &l, &ticket, &r.e) &&
+		   !kfd_wait(r.q, ticket, l.deadline_ns, NULL, &r.e),
+	   "late: it misses its deadline");
+	is_u64(r.e.code, ERR_TIMEOUT, "late: the error says so");
+	kfd_code_unload(kernel->code);
+	kfd_mem_free(r.dev, r.out);
+	is_u64(kfd_mem_live_bytes(r.dev), bytes, "late: nothing is freed");
+	out[0] = 1;
+	r.e = (struct err){ 0 };
+	ok(kfd_wait(r.q, ticket, time_mono_ns() + 5000 * MS, NULL, &r.e),
+	   "late: it can be waited for again (%s)", r.e.msg);
+	is_u64(out[1], 77, "late: and did its work");
+	kfd_mem_free(r.dev, other);
+	is_u64(kfd_mem_live_bytes(r.dev), bytes - 65536,
+	       "late: then memory is freed as ever");
+	rig_close(&r, 8000, "late");
+
+	ok(rig_open(&r, NULL, NULL, 0) &&
+		   rig_kernel(&r, "gate", gate.dw, gate.size_bytes, &kernel),
+	   "late for ever: a kernel that waits");
+	l = rig_launch(&r, 32, 77, 100);
+	l.kernel = kernel;
+	*(volatile uint32_t *)r.out->cpu = 0;
+	ok(!kfd_run(r.q, &l, NULL, &r.e), "late for ever: it does not end");
+	kfd_code_unload(kernel->code);
+	kfd_mem_free(r.dev, r.out);
+	ok(!kfd_lost(r.dev, NULL), "late for ever: the device is not lost");
+	rig_close(&r, 3000, "late for ever");
+}
+
 /* The queue cannot be taken off the hardware: closing goes on. */
 static void test_stuck_queue(void)
 {
@@ -319,6 +371,7 @@ int main(void)
 	test_faults();
 	test_near();
 	test_hang();
+	test_late();
 	test_stuck_queue();
 	test_mute_reset();
 	test_patience();

@@ -53,3 +53,19 @@ increment:
 	v_add_nc_u32 v3, 1, v3
 	global_store_b32 v2, v3, s[4:5]
 	s_endpgm
+
+; Waits until out[0] is not 0, then out[1] = add.
+gate:
+	s_load_b64 s[4:5], s[0:1], null
+	s_load_b32 s6, s[0:1], 0x8
+	v_mov_b32 v0, 0
+	s_waitcnt lgkmcnt(0)
+	v_mov_b32 v2, s6
+.Lclosed:
+	global_load_b32 v1, v0, s[4:5] glc
+	s_waitcnt vmcnt(0)
+	v_readfirstlane_b32 s7, v1
+	s_cmp_eq_u32 s7, 0
+	s_cbranch_scc1 .Lclosed
+	global_store_b32 v0, v2, s[4:5] offset:4
+	s_endpgm
