@@ -15,7 +15,7 @@
 #include "tests/compiler/ssa-run.h"
 
 /* For one kernel: other work may keep the machine busy. */
-#define CC_PATIENCE_NS 60000000000u
+#define CC_PATIENCE_NS 300000000000u
 
 struct cc_dev {
 	struct kfd_driver *driver;
