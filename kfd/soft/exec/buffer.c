@@ -15,28 +15,8 @@ struct row {
 	bool to_lds; /* loads: the destination is LDS */
 };
 
-/* Which accesses are out of range, bits 125:124 of the descriptor. */
-enum oob {
-	OOB_INDEX_AND_OFFSET, /* index >= records, or beyond the stride */
-	OOB_INDEX,
-	OOB_NO_RECORDS, /* only if there are no records at all */
-	OOB_RAW,	/* byte offset beyond the records */
-};
-
-struct buffer {
-	uint64_t base;
-	uint32_t stride, records;
-	uint32_t element; /* swizzle unit in bytes, 0: linear */
-	uint32_t index_stride;
-	uint32_t format;
-	uint8_t sel[4];
-	bool add_tid;
-	enum oob oob;
-	uint32_t soffset;
-};
-
-static void buffer_init(struct buffer *b, struct soft_wave *w,
-			const struct soft_uop *u)
+void soft_buffer_init(struct soft_buffer *b, struct soft_wave *w,
+		      const struct soft_uop *u)
 {
 	const uint32_t *d = &w->s[u->in.f[ISA_F_SRSRC] * 4];
 	static const uint8_t gfx10[4] = { 0, 0, 4, 4 },
@@ -77,8 +57,8 @@ struct spot {
 };
 
 static struct spot find_spot(const struct soft_wave *w,
-			     const struct soft_uop *u, const struct buffer *b,
-			     int h, uint32_t lane)
+			     const struct soft_uop *u,
+			     const struct soft_buffer *b, int h, uint32_t lane)
 {
 	const uint32_t *f = u->in.f;
 	uint32_t reg = f[ISA_F_ADDR];
@@ -93,7 +73,7 @@ static struct spot find_spot(const struct soft_wave *w,
 	return s;
 }
 
-static uint64_t buffer_address(const struct buffer *b, struct spot s)
+static uint64_t buffer_address(const struct soft_buffer *b, struct spot s)
 {
 	uint64_t at;
 
@@ -110,18 +90,18 @@ static uint64_t buffer_address(const struct buffer *b, struct spot s)
 	return b->base + b->soffset + at;
 }
 
-static bool in_range(const struct buffer *b, struct spot s, uint32_t bytes)
+static bool in_range(const struct soft_buffer *b, struct spot s, uint32_t bytes)
 {
 	uint64_t end = (uint64_t)s.offset + bytes;
 
 	switch (b->oob) {
-	case OOB_INDEX_AND_OFFSET:
+	case SOFT_OOB_INDEX_AND_OFFSET:
 		return s.index < b->records && (!b->stride || end <= b->stride);
-	case OOB_INDEX:
+	case SOFT_OOB_INDEX:
 		return s.index < b->records;
-	case OOB_NO_RECORDS:
+	case SOFT_OOB_NO_RECORDS:
 		return b->records != 0;
-	case OOB_RAW:
+	case SOFT_OOB_RAW:
 		break;
 	}
 	if (b->element && b->stride && end > b->stride)
@@ -134,8 +114,8 @@ static bool in_range(const struct buffer *b, struct spot s, uint32_t bytes)
 /* -------------------------------------------------- untyped accesses ---- */
 
 /* Dwords are checked one by one: a wide access may be half inside. */
-static bool load_raw(struct soft_wave *w, const struct buffer *b, struct spot s,
-		     uint32_t bytes, uint32_t *value, int lane)
+static bool load_raw(struct soft_wave *w, const struct soft_buffer *b,
+		     struct spot s, uint32_t bytes, uint32_t *value, int lane)
 {
 	uint32_t step = bytes < 4 ? bytes : 4;
 
@@ -149,7 +129,7 @@ static bool load_raw(struct soft_wave *w, const struct buffer *b, struct spot s,
 	return true;
 }
 
-static bool store_raw(struct soft_wave *w, const struct buffer *b,
+static bool store_raw(struct soft_wave *w, const struct soft_buffer *b,
 		      struct spot s, uint32_t bytes, const uint32_t *value,
 		      int lane)
 {
@@ -166,8 +146,8 @@ static bool store_raw(struct soft_wave *w, const struct buffer *b,
 /* ---------------------------------------------------- typed accesses ---- */
 
 /* MUBUF takes components as the descriptor says; MTBUF in their order. */
-static uint32_t select_component(const struct buffer *b, const uint32_t *value,
-				 int sel, bool d16)
+static uint32_t select_component(const struct soft_buffer *b,
+				 const uint32_t *value, int sel, bool d16)
 {
 	if (sel >= 4)
 		return value[sel - 4];
@@ -175,8 +155,8 @@ static uint32_t select_component(const struct buffer *b, const uint32_t *value,
 }
 
 static bool load_typed(struct soft_wave *w, const struct soft_uop *u,
-		       const struct buffer *b, struct spot s, uint32_t *value,
-		       int lane)
+		       const struct soft_buffer *b, struct spot s,
+		       uint32_t *value, int lane)
 {
 	const struct row *r = u->op;
 	bool mubuf = u->in.fmt == ISA_FMT_MUBUF;
@@ -198,7 +178,7 @@ static bool load_typed(struct soft_wave *w, const struct soft_uop *u,
 
 /* Only the bytes of the components given are written. */
 static bool store_typed(struct soft_wave *w, const struct soft_uop *u,
-			const struct buffer *b, struct spot s,
+			const struct soft_buffer *b, struct spot s,
 			const uint32_t *value, int lane)
 {
 	const struct row *r = u->op;
@@ -266,7 +246,7 @@ bool soft_load_to_lds(struct soft_wave *w, const struct soft_uop *u,
 }
 
 static bool load_lane(struct soft_wave *w, const struct soft_uop *u,
-		      const struct buffer *b, int h, uint32_t lane)
+		      const struct soft_buffer *b, int h, uint32_t lane)
 {
 	const struct row *r = u->op;
 	struct spot s = find_spot(w, u, b, h, lane);
@@ -288,7 +268,7 @@ static bool load_lane(struct soft_wave *w, const struct soft_uop *u,
 }
 
 static bool store_lane(struct soft_wave *w, const struct soft_uop *u,
-		       const struct buffer *b, int h, uint32_t lane)
+		       const struct soft_buffer *b, int h, uint32_t lane)
 {
 	const struct row *r = u->op;
 	struct spot s = find_spot(w, u, b, h, lane);
@@ -318,7 +298,7 @@ static void *atomic_host(struct soft_wave *w, uint64_t va, uint32_t bytes,
 }
 
 static bool atomic_lane(struct soft_wave *w, const struct soft_uop *u,
-			const struct buffer *b, int h, uint32_t lane)
+			const struct soft_buffer *b, int h, uint32_t lane)
 {
 	const struct soft_access *a = &((const struct row *)u->op)->a;
 	struct spot s = find_spot(w, u, b, h, lane);
@@ -340,15 +320,15 @@ static bool atomic_lane(struct soft_wave *w, const struct soft_uop *u,
 }
 
 typedef bool lane_fn(struct soft_wave *w, const struct soft_uop *u,
-		     const struct buffer *b, int h, uint32_t lane);
+		     const struct soft_buffer *b, int h, uint32_t lane);
 
 /* Every lane that executes, until one faults. */
 static inline void run_lanes(struct soft_wave *w, const struct soft_uop *u,
 			     lane_fn *fn)
 {
-	struct buffer b;
+	struct soft_buffer b;
 
-	buffer_init(&b, w, u);
+	soft_buffer_init(&b, w, u);
 	for (int h = 0; h < soft_halves(w); h++)
 		FOR_LANES(lane, soft_exec(w, h))
 	if (!fn(w, u, &b, h, lane))
@@ -383,25 +363,15 @@ void soft_run_invalidate(struct soft_wave *w, const struct soft_uop *u)
 	__atomic_exchange_n(&fence, 1, __ATOMIC_SEQ_CST);
 }
 
-bool soft_buffer_at(struct soft_wave *w, const struct soft_uop *u, int half,
-		    uint32_t lane, uint32_t skip, uint32_t bytes, uint64_t *va)
+bool soft_buffer_at(const struct soft_buffer *b, const struct soft_wave *w,
+		    const struct soft_uop *u, int half, uint32_t lane,
+		    uint32_t skip, uint32_t bytes, uint64_t *va)
 {
-	struct buffer b;
-	struct spot s;
+	struct spot s = find_spot(w, u, b, half, lane);
 
-	buffer_init(&b, w, u);
-	s = find_spot(w, u, &b, half, lane);
 	s.offset += skip;
-	*va = buffer_address(&b, s);
-	return in_range(&b, s, bytes);
-}
-
-uint32_t soft_buffer_format(struct soft_wave *w, const struct soft_uop *u)
-{
-	struct buffer b;
-
-	buffer_init(&b, w, u);
-	return b.format;
+	*va = buffer_address(b, s);
+	return in_range(b, s, bytes);
 }
 
 /* ------------------------------------------------------------- table ---- */

@@ -396,15 +396,35 @@ struct soft_place {
 void soft_find_place(const struct soft_wave *w, const struct soft_uop *u,
 		     int half, uint32_t lane, struct soft_place *p);
 
+/* Which accesses are out of range, bits 125:124 of the descriptor. */
+enum soft_oob {
+	SOFT_OOB_INDEX_AND_OFFSET, /* index >= records, or beyond the stride */
+	SOFT_OOB_INDEX,
+	SOFT_OOB_NO_RECORDS, /* only if there are no records at all */
+	SOFT_OOB_RAW,	     /* byte offset beyond the records */
+};
+/* What an instruction's descriptor says, the same for all lanes. */
+struct soft_buffer {
+	uint64_t base;
+	uint32_t stride, records;
+	uint32_t element; /* swizzle unit in bytes, 0: linear */
+	uint32_t index_stride;
+	uint32_t format; /* of typed accesses */
+	uint8_t sel[4];
+	bool add_tid;
+	enum soft_oob oob;
+	uint32_t soffset;
+};
+/* For MUBUF and MTBUF, of the wave's registers as they are now. */
+void soft_buffer_init(struct soft_buffer *b, struct soft_wave *w,
+		      const struct soft_uop *u);
 /*
  * The address of `bytes` bytes, `skip` behind the beginning, of a lane's
  * access; false when the descriptor turns it away.
  */
-bool soft_buffer_at(struct soft_wave *w, const struct soft_uop *u, int half,
-		    uint32_t lane, uint32_t skip, uint32_t bytes,
-		    uint64_t *va);
-/* The typed format that the access uses. */
-uint32_t soft_buffer_format(struct soft_wave *w, const struct soft_uop *u);
+bool soft_buffer_at(const struct soft_buffer *b, const struct soft_wave *w,
+		    const struct soft_uop *u, int half, uint32_t lane,
+		    uint32_t skip, uint32_t bytes, uint64_t *va);
 
 /*
  * What the first n components occupy in memory; packed formats are never

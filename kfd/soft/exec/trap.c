@@ -101,6 +101,7 @@ static uint32_t match_lane(struct soft_wave *w, const struct soft_uop *u,
 {
 	const struct soft_traps *t = w->group->env->traps;
 	const struct soft_access *a = u->op;
+	struct soft_buffer b;
 	struct soft_place p;
 	uint64_t va;
 
@@ -113,7 +114,9 @@ static uint32_t match_lane(struct soft_wave *w, const struct soft_uop *u,
 		return p.space == SOFT_SPACE_MEMORY ?
 			       match_bytes(t, flags, p.at, a->bytes) : 0;
 	case ISA_FMT_MUBUF:
-		return soft_buffer_at(w, u, half, lane, 0, a->bytes, &va) ?
+		soft_buffer_init(&b, w, u);
+		return soft_buffer_at(&b, w, u, half, lane, 0, a->bytes,
+				      &va) ?
 			       match_bytes(t, flags, va, a->bytes) : 0;
 	}
 	return 0;

@@ -241,7 +241,8 @@ static void add_buffer_access(struct soft_watch *t, const struct soft_wave *w,
 
 /* Dwords of an untyped access are checked one by one, typed ones at once. */
 static void buffer_lane(struct soft_watch *t, struct soft_wave *w,
-			const struct site *s, int h, uint32_t lane)
+			const struct site *s, const struct soft_buffer *b,
+			int h, uint32_t lane)
 {
 	const int l = h * SOFT_LANES + (int)lane;
 	uint32_t n = s->access.bytes, step = n;
@@ -249,14 +250,13 @@ static void buffer_lane(struct soft_watch *t, struct soft_wave *w,
 
 	if (s->n_comps)
 		step = n = soft_format_bytes(
-			soft_buffer_format(w, &s->u),
-			s->is_load && s->u.in.fmt == ISA_FMT_MUBUF ?
-				4 :
-				s->n_comps);
+			b->format, s->is_load && s->u.in.fmt == ISA_FMT_MUBUF ?
+					   4 :
+					   s->n_comps);
 	else if (!s->is_atomic && n > 4)
 		step = 4;
 	for (uint32_t i = 0; i < n; i += step)
-		if (soft_buffer_at(w, &s->u, h, lane, i, step, &va))
+		if (soft_buffer_at(b, w, &s->u, h, lane, i, step, &va))
 			add_buffer_access(t, w, s, va, step, l,
 					  s->n_comps ? 0 : (int)(i / 4));
 }
@@ -300,17 +300,21 @@ static void lds_lane(struct soft_watch *t, struct soft_wave *w,
 void watch_find_accesses(struct soft_watch *t, struct soft_wave *w,
 			 const struct site *s)
 {
+	struct soft_buffer b;
+
 	if (s->kind == SITE_SMEM) {
 		access_smem(t, w, s);
 		return;
 	}
+	if (s->kind == SITE_BUFFER)
+		soft_buffer_init(&b, w, &s->u);
 	for (int h = 0; h < soft_halves(w); h++) {
 		FOR_LANES(lane, soft_exec(w, h))
 		{
 			if (s->kind == SITE_FLAT)
 				flat_lane(t, w, s, h, lane);
 			else if (s->kind == SITE_BUFFER)
-				buffer_lane(t, w, s, h, lane);
+				buffer_lane(t, w, s, &b, h, lane);
 			else if (s->kind == SITE_LDS)
 				lds_lane(t, w, s, h, lane);
 			if (s->u.in.op == ISA_ds_append ||
