@@ -6,50 +6,15 @@
  */
 #include <math.h>
 
-#include "tests/exec/lanes.h"
+#include "tests/chips/gfx10.h"
 
 enum { TRIES = 200 };
 
 static uint64_t seed = 1010;
-static uint32_t memory[1024]; /* at MEMORY_VA */
-#define MEMORY_VA UINT64_C(0x7f00000000)
-
-static bool find(void *ctx, uint64_t va, struct soft_range *out)
-{
-	if (va < MEMORY_VA || va >= MEMORY_VA + sizeof(memory))
-		return lanes_find(ctx, va, out);
-	*out = (struct soft_range){ .va = MEMORY_VA,
-				    .size_bytes = sizeof(memory),
-				    .host = (uint8_t *)memory,
-				    .flags = SOFT_MEM_READ | SOFT_MEM_WRITE };
-	return true;
-}
 
 static bool run_text(struct lanes *t, const char *text)
 {
-	uint32_t code[64];
-	size_t n = code_lines_of("gfx1010", text, t->w.wave_size, code,
-				 ARRAY_SIZE(code));
-	const uint32_t endpgm = 0xbf810000;
-
-	code[n++] = endpgm;
-	return lanes_run(t, code, (int)n);
-}
-
-static float float_of(uint32_t u)
-{
-	float f;
-
-	memcpy(&f, &u, 4);
-	return f;
-}
-
-static uint32_t bits_of(float f)
-{
-	uint32_t u;
-
-	memcpy(&u, &f, 4);
-	return u;
+	return run_lines(t, "gfx1010", text);
 }
 
 /* --------------------------------------------------------- multiply-add ----
@@ -435,7 +400,7 @@ int main(void)
 		struct lanes *t = lanes_new(wave);
 
 		t->env.gen = ISA_GFX10_1;
-		t->env.find = find;
+		t->env.find = find_memory;
 		for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
 			test_mad(t, i);
 		test_mul(t);

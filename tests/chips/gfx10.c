@@ -3,24 +3,11 @@
  * products, compare-and-store in LDS, offsets of 12 bits, clocks.  Random
  * values against C's arithmetic, by the manual's words (RDNA2 ISA 12 and 13).
  */
-#include "tests/exec/lanes.h"
+#include "tests/chips/gfx10.h"
 
 enum { TRIES = 60 };
 
 static uint64_t seed = 1030;
-static uint32_t memory[1024]; /* at MEMORY_VA */
-#define MEMORY_VA UINT64_C(0x7f00000000)
-
-static bool find(void *ctx, uint64_t va, struct soft_range *out)
-{
-	if (va < MEMORY_VA || va >= MEMORY_VA + sizeof(memory))
-		return lanes_find(ctx, va, out);
-	*out = (struct soft_range){ .va = MEMORY_VA,
-				    .size_bytes = sizeof(memory),
-				    .host = (uint8_t *)memory,
-				    .flags = SOFT_MEM_READ | SOFT_MEM_WRITE };
-	return true;
-}
 
 /* Corners of bytes, words and dwords as often as anything. */
 static uint32_t draw(void)
@@ -38,13 +25,7 @@ static uint32_t draw(void)
 
 static bool run_text(struct lanes *t, const char *text)
 {
-	uint32_t code[64];
-	size_t n = code_lines_of("gfx1030", text, t->w.wave_size, code,
-				 ARRAY_SIZE(code));
-	const uint32_t endpgm = 0xbf810000;
-
-	code[n++] = endpgm;
-	return lanes_run(t, code, (int)n);
+	return run_lines(t, "gfx1030", text);
 }
 
 /* ---------------------------------------------------- vector arithmetic ----
@@ -79,22 +60,6 @@ static uint32_t sat_signed(int64_t v)
 static uint32_t sat_unsigned(uint64_t v)
 {
 	return v > UINT32_MAX ? UINT32_MAX : (uint32_t)v;
-}
-
-static float float_of(uint32_t u)
-{
-	float f;
-
-	memcpy(&f, &u, 4);
-	return f;
-}
-
-static uint32_t bits_of(float f)
-{
-	uint32_t u;
-
-	memcpy(&u, &f, 4);
-	return u;
 }
 
 static uint32_t clear_sign(uint32_t u) /* |x| of a number */
@@ -372,7 +337,7 @@ int main(void)
 		struct lanes *t = lanes_new(wave);
 
 		t->env.gen = ISA_GFX10_3;
-		t->env.find = find;
+		t->env.find = find_memory;
 		for (size_t i = 0; i < ARRAY_SIZE(texts); i++)
 			test_vector(t, i);
 		if (wave == 64) {
