@@ -1,9 +1,10 @@
 /*
  * engine/files/config_write.c - config.json and generation_config.json,
- * written.
+ * written; files of a model's folder in another.
  */
 #include <jansson.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "engine/files/files.h"
 
@@ -100,6 +101,34 @@ bool qwen_text_write(const char *dir, const char *name, const struct buf *text,
 	buf_printf(&path, "%s/%s", dir, name);
 	bool ok = file_write_atomic(path.data, text->data, text->len, e);
 	buf_fini(&path);
+	return ok;
+}
+
+void qwen_file_remove(const char *dir, const char *name)
+{
+	struct buf path = { 0 };
+
+	buf_printf(&path, "%s/%s", dir, name);
+	unlink(path.data);
+	buf_fini(&path);
+}
+
+bool qwen_file_copy(const char *from, const char *dir, const char *name,
+		    bool *there, struct err *e)
+{
+	struct buf path = { 0 }, text = { 0 };
+
+	buf_printf(&path, "%s/%s", from, name);
+	const bool found = access(path.data, R_OK) == 0;
+	const bool ok = !found || (file_read(path.data, 0, &text, e) &&
+				   qwen_text_write(dir, name, &text, e));
+
+	if (!found)
+		qwen_file_remove(dir, name);
+	if (there)
+		*there = found;
+	buf_fini(&path);
+	buf_fini(&text);
 	return ok;
 }
 

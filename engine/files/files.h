@@ -111,6 +111,13 @@ bool qwen_text_write(const char *dir, const char *name, const struct buf *text,
 		     struct err *e);
 bool qwen_json_write(const char *dir, const char *name, struct json_t *j,
 		     struct err *e);
+/*
+ * A file of one folder, in another.  *there (or NULL): `from` has it; if not,
+ * one of another model is removed from `dir`, as it would be read instead.
+ */
+bool qwen_file_copy(const char *from, const char *dir, const char *name,
+		    bool *there, struct err *e);
+void qwen_file_remove(const char *dir, const char *name);
 /* Is a text over behind this token? */
 bool qwen_config_stops(const struct qwen_config *c, uint32_t id);
 /* Parameters in all. */

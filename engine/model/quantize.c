@@ -144,25 +144,6 @@ static bool file_write(const struct writer *w, const char *to, struct err *e)
 	return ok;
 }
 
-static bool file_copy(const char *from, const char *to, const char *name,
-		      struct err *e)
-{
-	struct buf in = { 0 }, out = { 0 }, text = { 0 };
-	bool ok = true;
-
-	buf_printf(&in, "%s/%s", from, name);
-	buf_printf(&out, "%s/%s", to, name);
-	if (access(in.data, R_OK) == 0)
-		ok = file_read(in.data, 0, &text, e) &&
-		     file_write_atomic(out.data, text.data, text.len, e);
-	else /* another model's, which would be read instead */
-		unlink(out.data);
-	buf_fini(&in);
-	buf_fini(&out);
-	buf_fini(&text);
-	return ok;
-}
-
 static bool folder_make(const char *from, const char *to, struct err *e)
 {
 	static const char *const file[] = {
@@ -180,7 +161,7 @@ static bool folder_make(const char *from, const char *to, struct err *e)
 		return err_set(e, ERR_USAGE, "%s and %s are the same folder; "
 			       "wanted another one to write", from, to);
 	for (size_t i = 0; i < ARRAY_SIZE(file); i++)
-		if (!file_copy(from, to, file[i], e))
+		if (!qwen_file_copy(from, to, file[i], NULL, e))
 			return false;
 	return true;
 }

@@ -339,34 +339,6 @@ static bool index_write(const char *dir, const struct specs *s,
 					 map), e);
 }
 
-/* Of another model that was there, and would be read instead. */
-static void file_remove(const char *dir, const char *name)
-{
-	struct buf path = { 0 };
-
-	buf_printf(&path, "%s/%s", dir, name);
-	unlink(path.data);
-	buf_fini(&path);
-}
-
-static bool file_copy(const char *from, const char *dir, const char *name,
-		      bool *there, struct err *e)
-{
-	struct buf path = { 0 }, text = { 0 };
-	bool ok = true;
-
-	buf_printf(&path, "%s/%s", from, name);
-	*there = access(path.data, R_OK) == 0;
-	if (*there)
-		ok = file_read(path.data, 0, &text, e) &&
-		     qwen_text_write(dir, name, &text, e);
-	else
-		file_remove(dir, name);
-	buf_fini(&path);
-	buf_fini(&text);
-	return ok;
-}
-
 bool qwen_tokenizer_copy(const char *from, const char *dir, struct err *e)
 {
 	static const char *const file[] = { "tokenizer.json", "vocab.json",
@@ -375,7 +347,7 @@ bool qwen_tokenizer_copy(const char *from, const char *dir, struct err *e)
 	bool there, any = false;
 
 	for (size_t i = 0; i < ARRAY_SIZE(file); i++) {
-		if (!file_copy(from, dir, file[i], &there, e))
+		if (!qwen_file_copy(from, dir, file[i], &there, e))
 			return false;
 		any |= there;
 	}
@@ -423,7 +395,7 @@ static bool weights_write(const char *dir, const struct qwen_synthetic *how,
 	}
 	if (ok && shards > 1) {
 		ok = index_write(dir, &s, shards, e);
-		file_remove(dir, "model.safetensors");
+		qwen_file_remove(dir, "model.safetensors");
 	}
 	free(s.v);
 	return ok;
