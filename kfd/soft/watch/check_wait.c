@@ -16,36 +16,42 @@
 
 #include "kfd/soft/watch/watch_int.h"
 
-#define COUNTER_MAX 63 /* the hardware does not issue more */
-
 /* -------------------------------------------------------- completion ---- */
+
+uint32_t check_done(const struct shadow_wave *sw, int cls)
+{
+	const struct outstanding *o = &sw->outstanding[cls];
+
+	return o->n ? o->seq[o->first & COUNTER_MAX] : sw->seq;
+}
 
 static void retire_all(struct shadow_wave *sw)
 {
-	sw->n_pending = sw->n_owners = 0;
+	for (int c = 0; c < CLASS_COUNT; c++)
+		sw->outstanding[c].n = 0;
+	sw->n_owners = 0;
 }
 
 /* All but the youngest n of the class are complete. */
 static void retire_class(struct shadow_wave *sw, int cls, uint32_t n)
 {
-	const uint8_t bit = (uint8_t)(1 << cls);
-	int kept = 0, owners = 0;
+	struct outstanding *o = &sw->outstanding[cls];
+	int kept = 0;
 
-	for (int i = sw->n_pending - 1; i >= 0; i--) {
-		struct pending *p = &sw->pending[i];
+	if (o->n <= n)
+		return;
+	o->first += o->n - n;
+	o->n = n;
+	const uint32_t done = check_done(sw, cls);
+	for (int i = 0; i < sw->n_owners; i++) {
+		struct owner p = sw->owner[i];
 
-		if (p->need & bit && n)
-			n--;
-		else
-			p->need &= (uint8_t)~bit;
+		if (p.seq < done)
+			p.need &= (uint8_t)~(1 << cls);
+		if (p.need)
+			sw->owner[kept++] = p;
 	}
-	for (int i = 0; i < sw->n_pending; i++)
-		if (sw->pending[i].need) {
-			owners += sw->pending[i].file != 0;
-			sw->pending[kept++] = sw->pending[i];
-		}
-	sw->n_pending = kept;
-	sw->n_owners = owners;
+	sw->n_owners = kept;
 }
 
 static void complete_lgkm(struct shadow_wave *sw, uint32_t n)
@@ -53,14 +59,6 @@ static void complete_lgkm(struct shadow_wave *sw, uint32_t n)
 	retire_class(sw, CLASS_LDS, n);
 	if (!n)
 		retire_class(sw, CLASS_ANY, 0);
-}
-
-uint32_t check_done(const struct shadow_wave *sw, int cls)
-{
-	for (int i = 0; i < sw->n_pending; i++)
-		if (sw->pending[i].need & 1 << cls)
-			return sw->pending[i].seq;
-	return sw->seq;
 }
 
 /* The SOPK waits add a register to their immediate; null reads 0. */
@@ -156,7 +154,7 @@ static const char *counter_names(const struct isa_inst *in, uint8_t need)
  * May this instruction write a register that p will write before?  Yes if
  * both return in the same order.
  */
-static bool same_order(const struct site *s, const struct pending *p)
+static bool same_order(const struct site *s, const struct owner *p)
 {
 	/* With a sampler, or without (LLVM, SIInsertWaitcnts). */
 	const bool vm = s->kind == SITE_FLAT || s->kind == SITE_BUFFER ||
@@ -170,7 +168,7 @@ static bool same_order(const struct site *s, const struct pending *p)
 	return false;
 }
 
-static void report_hazard(struct actor *a, const struct pending *p, int reg,
+static void report_hazard(struct actor *a, const struct owner *p, int reg,
 			  bool reads)
 {
 	struct buf other = { 0 };
@@ -186,7 +184,7 @@ static void report_hazard(struct actor *a, const struct pending *p, int reg,
 }
 
 /* Does the use overlap the registers that p owns?  The first, or -1. */
-static int first_overlap(const struct pending *p, int file, int reg, int count)
+static int first_overlap(const struct owner *p, int file, int reg, int count)
 {
 	const int from = reg > p->reg ? reg : p->reg;
 	const int end = reg + count < p->reg + p->count ? reg + count :
@@ -205,10 +203,9 @@ void check_hazards(struct actor *a)
 {
 	const struct isa_use *u = &a->s->use;
 	struct shadow_wave *sw = a->sw;
-	const int n = sw->n_owners ? sw->n_pending : 0;
 
-	for (int i = 0; i < n; i++) {
-		struct pending *p = &sw->pending[i];
+	for (int i = 0; i < sw->n_owners; i++) {
+		struct owner *p = &sw->owner[i];
 
 		for (int k = 0; k < u->n && p->file; k++) {
 			const bool reads = u->reg[k].role & ISA_SRC;
@@ -222,7 +219,6 @@ void check_hazards(struct actor *a)
 				continue;
 			report_hazard(a, p, reg, reads);
 			p->file = 0; /* reported once */
-			sw->n_owners--;
 		}
 	}
 	apply_wait(a);
@@ -230,17 +226,8 @@ void check_hazards(struct actor *a)
 
 /* ------------------------------------------------------------- issue ---- */
 
-static int count_outstanding(const struct shadow_wave *sw, int cls)
-{
-	int n = 0;
-
-	for (int i = 0; i < sw->n_pending; i++)
-		n += sw->pending[i].need >> cls & 1;
-	return n;
-}
-
 /* The registers that a load will write; none for stores. */
-static void own_registers(struct pending *p)
+static void own_registers(struct owner *p)
 {
 	const struct isa_use *u = &p->site->use;
 
@@ -258,17 +245,18 @@ static void own_registers(struct pending *p)
 uint32_t check_issue(struct actor *a, uint8_t classes)
 {
 	struct shadow_wave *sw = a->sw;
-	struct pending p = { .site = a->s, .seq = sw->seq, .need = classes };
+	struct owner p = { .site = a->s, .seq = sw->seq, .need = classes };
 
-	for (int c = 0; c < CLASS_COUNT; c++)
-		if (classes & 1 << c && count_outstanding(sw, c) >= COUNTER_MAX)
-			retire_class(sw, c, COUNTER_MAX - 1);
-	if (sw->n_pending == WATCH_PENDING_MAX)
-		retire_class(sw, CLASS_ANY, 0);
-	if (sw->n_pending == WATCH_PENDING_MAX)
-		retire_all(sw);
+	for (int c = 0; c < CLASS_COUNT; c++) {
+		struct outstanding *o = &sw->outstanding[c];
+
+		if (!(classes & 1 << c))
+			continue;
+		retire_class(sw, c, COUNTER_MAX - 1);
+		o->seq[(o->first + o->n++) & COUNTER_MAX] = sw->seq;
+	}
 	own_registers(&p);
-	sw->n_owners += p.file != 0;
-	sw->pending[sw->n_pending++] = p;
+	if (p.file)
+		sw->owner[sw->n_owners++] = p;
 	return sw->seq++;
 }

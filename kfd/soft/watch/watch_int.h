@@ -24,7 +24,7 @@
 #include "kfd/soft/watch/watch.h"
 
 #define WATCH_ACCESSES_MAX 256
-#define WATCH_PENDING_MAX 192
+#define COUNTER_MAX	   63 /* the hardware does not issue more */
 
 /* ------------------------------------------------------------- sites ---- */
 
@@ -108,13 +108,18 @@ struct origin {
 	uint64_t at;
 };
 
-/* An issued memory instruction that no wait has covered yet. */
-struct pending {
+/* Memory instructions of a class that no wait has covered yet, by age. */
+struct outstanding {
+	uint32_t seq[COUNTER_MAX + 1]; /* a ring */
+	uint32_t first, n;
+};
+/* One of them that will write registers. */
+struct owner {
 	const struct site *site;
 	uint32_t seq;
 	uint8_t need;	/* bits of enum watch_class still to come */
-	uint8_t file;	/* of the registers it will write: ISA_K_*, 0: none */
-	uint8_t halves; /* of them, enum isa_half */
+	uint8_t file;	/* ISA_K_*; 0: it was reported */
+	uint8_t halves; /* enum isa_half */
 	uint16_t reg, count;
 };
 
@@ -136,8 +141,9 @@ struct shadow_wave {
 	bool scc;
 	struct origin vorigin[256], sorigin[128], scc_origin;
 	uint8_t *scratch; /* a bit per byte: initialised */
-	struct pending pending[WATCH_PENDING_MAX];
-	int n_pending, n_owners; /* owners of registers among them */
+	struct outstanding outstanding[CLASS_COUNT];
+	struct owner owner[COUNTER_MAX * CLASS_COUNT];
+	int n_owners;
 	uint32_t seq; /* of the next memory instruction */
 	/* done[] when the workgroup's last barrier opened, and at arrival. */
 	uint32_t at_barrier[CLASS_COUNT], arrived[CLASS_COUNT];
