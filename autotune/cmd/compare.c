@@ -38,7 +38,8 @@ struct side {
 static void add_side(struct table *t, const struct tune_comparison *x,
 		     const struct side *s, double ours_s)
 {
-	const struct sim_range *off = sim_range(SIM_RANGE_TIMES);
+	const struct sim_range *off =
+		sim_range(SIM_RANGE_TIMES, x->costs->chip);
 	const double flop = tune_flop(x->problem);
 	const double peak =
 		tune_peak_flops(x->problem, x->costs, s->t.clock_hz);
@@ -47,11 +48,15 @@ static void add_side(struct table *t, const struct tune_comparison *x,
 	table_cell(t, WHO, "%s", s->who);
 	table_cell(t, WHAT, "%s", s->what);
 	table_cell(t, TIME, "%.2f", s->t.time_s * 1e6);
-	table_cell(t, LO, "%.2f", s->t.time_s * off->least * 1e6);
-	table_cell(t, HI, "%.2f", s->t.time_s * off->most * 1e6);
 	table_cell(t, TFLOPS, "%.2f", flop / s->t.time_s / 1e12);
-	table_cell(t, RATE_LO, "%.2f", flop / s->t.time_s / off->most / 1e12);
-	table_cell(t, RATE_HI, "%.2f", flop / s->t.time_s / off->least / 1e12);
+	if (off) {
+		const double rate = flop / s->t.time_s / 1e12;
+
+		table_cell(t, LO, "%.2f", s->t.time_s * off->least * 1e6);
+		table_cell(t, HI, "%.2f", s->t.time_s * off->most * 1e6);
+		table_cell(t, RATE_LO, "%.2f", rate / off->most);
+		table_cell(t, RATE_HI, "%.2f", rate / off->least);
+	}
 	table_cell(t, PEAK, "%.1f", 100 * flop / s->t.time_s / peak);
 	table_cell(t, CLOCK, "%.0f", s->t.clock_hz / 1e6);
 	table_cell(t, AT_ONCE, "%d", s->t.at_once);

@@ -18,6 +18,7 @@ struct best {
 
 struct tune_watch {
 	struct panel *panel;
+	const struct cost_model *costs;
 	VEC(struct best) best;
 };
 
@@ -35,18 +36,22 @@ static void show_seen(void *ctx, const struct tune_seen *x)
 	const struct tune_problem *p = x->problem;
 	struct tune_watch *w = ctx;
 	struct best *b = best_of(w, p);
-	const struct sim_range *off = sim_range(SIM_RANGE_TIMES);
+	const struct sim_range *off =
+		sim_range(SIM_RANGE_TIMES, w->costs->chip);
 	const double rate = tune_flop(p) / x->time_s;
-	char shape[64], config[TUNE_TEXT];
+	char shape[64], config[TUNE_TEXT], range[64] = "";
 
 	panel_progress(w->panel, x->done, x->total);
 	if (rate > b->rate) {
 		b->rate = rate;
 		snprintf(shape, sizeof(shape), "%ux%ux%u", p->m, p->n, p->k);
 		gemm_config_name(x->config, config, sizeof(config));
-		panel_set(w->panel, shape, "%.2f TFLOPS (%.2f to %.2f)  %s",
-			  rate / 1e12, rate / off->most / 1e12,
-			  rate / off->least / 1e12, config);
+		if (off)
+			snprintf(range, sizeof(range), " (%.2f to %.2f)",
+				 rate / off->most / 1e12,
+				 rate / off->least / 1e12);
+		panel_set(w->panel, shape, "%.2f TFLOPS%s  %s", rate / 1e12,
+			  range, config);
 	}
 	panel_point(w->panel, "TFLOPS of each that is timed", rate / 1e12);
 	panel_draw(w->panel);
@@ -61,6 +66,7 @@ struct tune_watch *tune_watch_open(struct tune_opts *o)
 		return NULL;
 	w = xcalloc(1, sizeof(*w));
 	w->panel = p;
+	w->costs = o->costs;
 	o->see = show_seen;
 	o->see_ctx = w;
 	return w;

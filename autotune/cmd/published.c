@@ -72,7 +72,7 @@ static void sum_up(struct ratios *r, struct published_error *out)
 /* A few rows say little of how far others lie; the published ranges do. */
 static void take_range(struct published_error *out)
 {
-	const struct sim_range *off = sim_range(SIM_RANGE_TIMES);
+	const struct sim_range *off = sim_range(SIM_RANGE_TIMES, COST_CHIP);
 
 	out->least = off->least;
 	out->most = off->most;

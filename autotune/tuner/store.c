@@ -156,11 +156,13 @@ static bool put_intensity(struct tune_store *s, const struct tune_speed *x,
 	return res_result_add(s->db, &r, NULL, e);
 }
 
-/* What is simulated may be off so far, as measurements of one chip say. */
-static void set_range(struct res_result *r)
+/* What is simulated may be off so far, as measurements say. */
+static void set_range(struct res_result *r, const char *chip)
 {
-	const struct sim_range *off = sim_range(SIM_RANGE_TIMES);
+	const struct sim_range *off = sim_range(SIM_RANGE_TIMES, chip);
 
+	if (!off)
+		return;
 	r->lo = r->value / off->most;
 	r->hi = r->value / off->least;
 }
@@ -178,9 +180,8 @@ bool tune_store_speed(struct tune_store *s, const struct tune_speed *x,
 	struct res_verdict v = { .run = s->run, .kind = RES_CORRECTNESS,
 				 .answer = RES_PASS };
 
-	if (x->origin == RES_SIMULATED && isnan(r.lo) &&
-	    !strcmp(s->chip, TUNE_CHIP))
-		set_range(&r);
+	if (x->origin == RES_SIMULATED && isnan(r.lo))
+		set_range(&r, s->chip);
 	if (!case_of(s, x, &r.case_id, e) ||
 	    !res_result_add(s->db, &r, &v.result, e))
 		return false;

@@ -142,16 +142,19 @@ static void print_flop(const struct show_sim *s, FILE *out)
 {
 	const char *of;
 	const double peak = peak_flops(s, &of), rate = s->flop / s->gpu->time_s;
-	const struct sim_range *r = sim_range(SIM_RANGE_TIMES);
+	const struct sim_range *r = sim_range(SIM_RANGE_TIMES, s->m->chip);
+	char range[80] = "";
 
-	if (s->flop > 0)
-		fold_printf(out, HANG,
-			    "  arithmetic      %s (%s to %s), masked lanes "
-			    "counted, %.1f %% of %s\n",
-			    in_unit(rate, "FLOP/s").text,
-			    in_unit(rate / r->most, "FLOP/s").text,
-			    in_unit(rate / r->least, "FLOP/s").text,
-			    100 * rate / peak, of);
+	if (s->flop <= 0)
+		return;
+	if (r)
+		snprintf(range, sizeof(range), " (%s to %s)",
+			 in_unit(rate / r->most, "FLOP/s").text,
+			 in_unit(rate / r->least, "FLOP/s").text);
+	fold_printf(out, HANG,
+		    "  arithmetic      %s%s, masked lanes counted, %.1f %% of "
+		    "%s\n", in_unit(rate, "FLOP/s").text, range,
+		    100 * rate / peak, of);
 }
 
 static double time_of(const struct show_sim *s)
@@ -162,10 +165,10 @@ static double time_of(const struct show_sim *s)
 /* No time without how far it may be off; what was measured is of one chip. */
 static void print_range(const struct show_sim *s, FILE *out)
 {
-	const struct sim_range *r = sim_range(SIM_RANGE_TIMES);
+	const struct sim_range *r = sim_range(SIM_RANGE_TIMES, s->m->chip);
 	const double time_s = time_of(s);
 
-	if (strcmp(s->m->chip, COST_CHIP)) {
+	if (!r) {
 		fold_printf(out, HANG,
 			    "  range           not known: nothing measured on a "
 			    "%s is published\n", s->m->chip);

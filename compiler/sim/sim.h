@@ -569,7 +569,8 @@ struct sim_range {
 	int rows;	    /* that it was made of */
 	const char *of;
 };
-const struct sim_range *sim_range(enum sim_range_id id);
+/* NULL of a chip of which no measured times are published. */
+const struct sim_range *sim_range(enum sim_range_id id, const char *chip);
 
 /* ------------------------------------------------------------ info.c ---- */
 

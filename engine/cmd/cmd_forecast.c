@@ -139,7 +139,8 @@ enum {
 static bool add_rate(struct forecast *f, const struct gpu_question *q,
 		     const struct gpu_forecast *x, double all, struct err *e)
 {
-	const struct sim_range *off = sim_range(SIM_RANGE_TIMES);
+	const struct sim_range *off =
+		sim_range(SIM_RANGE_TIMES, f->costs.chip);
 	const struct qwen_published us = {
 		.decode = q->tokens == 1, .tokens = q->tokens,
 		.behind = q->positions - q->tokens,
@@ -153,7 +154,7 @@ static bool add_rate(struct forecast *f, const struct gpu_question *q,
 	struct table *t = &f->table;
 
 	table_cell(t, RATE, "%.1f", us.rate);
-	if (!is_other(f)) {
+	if (off) {
 		table_cell(t, RATE_LO, "%.1f", us.rate / off->most);
 		table_cell(t, RATE_HI, "%.1f", us.rate / off->least);
 	}
@@ -391,7 +392,7 @@ bool qwen_cmd_forecast(struct cmd *r, struct err *e)
 	else if (ok)
 		cmd_remark(r, "simulated for gfx1100 from costs: %s; from and to "
 			   "are where 80 %% of %s lie", text,
-			   sim_range(SIM_RANGE_TIMES)->of);
+			   sim_range(SIM_RANGE_TIMES, COST_CHIP)->of);
 	table_fini(&f.table);
 	cost_fini(&f.costs);
 	return ok;

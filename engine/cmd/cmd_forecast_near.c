@@ -59,7 +59,7 @@ bool qwen_forecast_store(struct res_record *r, const char *model,
 			 const struct qwen_published *x,
 			 const struct qwen_published *near, struct err *e)
 {
-	const struct sim_range *off = sim_range(SIM_RANGE_TIMES);
+	const struct sim_range *off = sim_range(SIM_RANGE_TIMES, COST_CHIP);
 	struct res_result row = { .run = r->run,
 				  .metric = "tokens_per_s",
 				  .unit = "token/s",

@@ -73,24 +73,39 @@ static const uint8_t *element_at(const struct kfd_job *r, int i, size_t n)
 	return (const uint8_t *)r->mem[i]->cpu + n * r->l.arg[i].type->size_bytes;
 }
 
+static void text_simulated(const struct kfd_job *r, struct buf *out)
+{
+	const char *chip = kfd_info(r->dev)->gfx;
+	const struct sim_range *x = sim_range(SIM_RANGE_TIMES, chip);
+
+	if (r->simulated_s <= 0)
+		return;
+	buf_adds(out, "simulated device time ");
+	unit_print(out, r->simulated_s, "s");
+	if (!x) {
+		buf_printf(out, ", how far it is off on a %s is not known\n",
+			   chip);
+		return;
+	}
+	buf_adds(out, ", 80 % range ");
+	unit_print(out, r->simulated_s * x->least, "s");
+	buf_adds(out, " to ");
+	unit_print(out, r->simulated_s * x->most, "s");
+	buf_addc(out, '\n');
+}
+
 /* What a clock of this machine read is no time of a card. */
 static void text_time(const struct kfd_job *r, struct buf *out)
 {
-	const bool real = !strcmp(kfd_info(r->dev)->origin, "hardware");
+	const char *origin = kfd_info(r->dev)->origin;
 
-	buf_adds(out, real ? "device time " : "wall clock of the emulator ");
+	buf_adds(out, !strcmp(origin, "hardware")  ? "device time " :
+		      !strcmp(origin, "simulated") ?
+			      "device time by the simulator's clock " :
+			      "wall clock of the emulator ");
 	unit_print(out, (double)kfd_job_median_ns(r) * 1e-9, "s");
 	buf_printf(out, " (median of %" PRIu64 ")\n", r->n_done);
-	if (r->simulated_s > 0) {
-		const struct sim_range *x = sim_range(SIM_RANGE_TIMES);
-		buf_adds(out, "simulated device time ");
-		unit_print(out, r->simulated_s, "s");
-		buf_adds(out, ", 80 % range ");
-		unit_print(out, r->simulated_s * x->least, "s");
-		buf_adds(out, " to ");
-		unit_print(out, r->simulated_s * x->most, "s");
-		buf_addc(out, '\n');
-	}
+	text_simulated(r, out);
 }
 
 static void text_result(const struct kfd_job *r, struct buf *out)
@@ -169,6 +184,7 @@ static json_t *json_buffer(const struct kfd_job *r, int i)
 static void json_result(const struct kfd_job *r, struct buf *out)
 {
 	const struct kfd_info *info = kfd_info(r->dev);
+	const struct sim_range *x = sim_range(SIM_RANGE_TIMES, info->gfx);
 	json_t *times = json_array(), *buffers = json_array(), *root;
 	char *text;
 
@@ -184,14 +200,13 @@ static void json_result(const struct kfd_job *r, struct buf *out)
 			 r->l.grid[0], r->l.grid[1], r->l.grid[2], "block",
 			 r->l.block[0], r->l.block[1], r->l.block[2], "device_ns",
 			 times, "buffers", buffers);
-	if (r->simulated_s > 0) {
-		const struct sim_range *x = sim_range(SIM_RANGE_TIMES);
+	if (r->simulated_s > 0)
 		json_object_set_new(root, "simulated_s",
 				    json_real(r->simulated_s));
+	if (r->simulated_s > 0 && x)
 		json_object_set_new(root, "simulated_range_s", json_pack(
 			"[ff]", r->simulated_s * x->least,
 			r->simulated_s * x->most));
-	}
 	text = json_dumps(root, JSON_INDENT(1) | JSON_REAL_PRECISION(17));
 	if (!text)
 		BUG("jansson refuses our own values");

@@ -39,7 +39,7 @@ void kfd_job_simulate(struct kfd_job *r)
 	if (!strcmp(kfd_info(r->dev)->origin, "hardware") || !r->n_done ||
 	    kfd_job_median_ns(r) > most_emulated_ns)
 		return;
-	cost_init(&costs, "gfx1100");
+	cost_init(&costs, kfd_info(r->dev)->gfx);
 	bool ok = sim_plan_init(&plan, &r->l, &e);
 	const struct sim_dispatch how = {
 		.cost = &costs, .trips = SIM_TRIPS, .warmth = SIM_WARM,
