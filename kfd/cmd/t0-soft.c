@@ -339,6 +339,7 @@ static bool choose_cards(struct err *e)
 static bool check_costs(struct err *e)
 {
 	static char path[PATH_MAX];
+	const struct isa_chip *const *chip = o.machine.chip;
 	struct cost_model m;
 
 	if (!o.costs)
@@ -346,7 +347,11 @@ static bool check_costs(struct err *e)
 	if (o.trap)
 		return err_set(e, ERR_USAGE, "--costs and --trap do not go "
 			       "together");
-	cost_init(&m, "gfx1100");
+	for (unsigned i = 1; i < o.machine.cards; i++)
+		if (chip[i] != chip[0])
+			return err_set(e, ERR_USAGE, "--costs is of one chip; "
+				       "--device has several");
+	cost_init(&m, chip[0] ? chip[0]->name : SOFT_CHIP);
 	bool ok = soft_model_read(&m, o.costs, e);
 	cost_fini(&m);
 	if (ok && !realpath(o.costs, path))

@@ -172,14 +172,15 @@ static bool is_borrowed(void)
 	       __atomic_load_n(&owner, __ATOMIC_ACQUIRE) != getpid();
 }
 
-bool (*pl_made)(struct kfd_driver *d, struct err *e);
+bool (*pl_made)(struct kfd_driver *d, const struct isa_chip *chip,
+		struct err *e);
 
 /* What else belongs to it; false: there is no device then. */
-static bool complete_driver(void)
+static bool complete_driver(const struct isa_chip *chip)
 {
 	struct err e = { 0 };
 
-	if (!driver || ((!pl_made || pl_made(driver, &e)) &&
+	if (!driver || ((!pl_made || pl_made(driver, chip, &e)) &&
 			pl_inject(driver, &e)))
 		return driver != NULL;
 	write_line(e.msg);
@@ -204,7 +205,7 @@ static void make_driver(void)
 	soft_thread_begins = begin_inside;
 	driver = kfd_soft_new(&o, NULL);
 	memset(fds, -1, sizeof(fds));
-	if (!complete_driver())
+	if (!complete_driver(o.chip[0]))
 		return;
 	if (!once++)
 		pthread_atfork(NULL, NULL, in_child);

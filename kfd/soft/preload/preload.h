@@ -70,7 +70,8 @@ void pl_show_statx(struct statx *sx);
 /* ---------------------------------------------------------- device.c ---- */
 
 /* Who adds to a new device; set before there is one.  NULL: nobody. */
-extern bool (*pl_made)(struct kfd_driver *d, struct err *e);
+extern bool (*pl_made)(struct kfd_driver *d, const struct isa_chip *chip,
+		       struct err *e);
 
 /*
  * The path (in the folder) is about to be opened: make the device for a node,

@@ -11,14 +11,15 @@
 
 static struct cost_model costs;
 
-static bool add_costs(struct kfd_driver *d, struct err *e)
+static bool add_costs(struct kfd_driver *d, const struct isa_chip *chip,
+		      struct err *e)
 {
 	const char *path = getenv("T0_SOFT_COSTS");
 
 	if (!path || !*path)
 		return true;
 	cost_fini(&costs);
-	cost_init(&costs, "gfx1100");
+	cost_init(&costs, chip ? chip->name : COST_CHIP);
 	return soft_model_read(&costs, path, e) &&
 	       soft_model_attach(d, &costs, e);
 }
