@@ -247,11 +247,13 @@ static bool compare_one(struct options *x, const struct tune_problem *p,
 	return ok;
 }
 
-static bool load_foreign(struct options *x, struct err *e)
+static bool load_foreign(struct options *x, const char *chip, struct err *e)
 {
 	struct launch_plan *l = &x->launch;
 
 	l->seed = x->o.seed;
+	if (!l->chip)
+		l->chip = chip;
 	if (!launch_parse(l, x->cmd.argc, x->cmd.argv, e) ||
 	    !launch_load(l, false, e))
 		return false;
@@ -276,7 +278,7 @@ static bool run_compare(struct cmd *c, struct err *e)
 	if (ok && l.n != 1)
 		ok = err_set(e, ERR_USAGE, "--shapes: %zu products, wanted the "
 			     "one that FILE computes", l.n);
-	ok = ok && load_foreign(x, e);
+	ok = ok && load_foreign(x, chip, e);
 	if (ok) {
 		ok = cost_open(&costs, chip, x->o.db, true, COST_HARDWARE,
 			       &x->set, e) &&
@@ -421,6 +423,7 @@ static const struct cli_opt options[] = {
 	{ "dry-run", 0, CLI_FLAG, &x.list, NULL, "same as --list" },
 	CLI_OF("compare"),
 	LAUNCH_OPTIONS(x.launch),
+	LAUNCH_CHIP_OPTION(x.launch),
 	{ 0 },
 };
 

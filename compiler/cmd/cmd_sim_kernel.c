@@ -81,6 +81,7 @@ static bool open_plan(struct sim_cmd *o, struct err *e)
 {
 	struct launch_plan *l = &o->launch;
 
+	l->chip = o->chip;
 	if (!launch_parse(l, o->cmd.argc, o->cmd.argv, e) ||
 	    !check_options(o, e) || !launch_load(l, false, e))
 		return false;

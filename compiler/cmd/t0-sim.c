@@ -52,7 +52,8 @@ static const struct cli_opt options[] = {
 	},
 	CLI_OF("- costs import"),
 	{ "chip", 0, CLI_STR, &o.chip, "CHIP",
-	  "whose costs (default: the code object's, gfx1100)" },
+	  "whose costs, and which object of an offload bundle (default: the "
+	  "code object's, gfx1100)" },
 	CLI_OF("- costs validate"),
 	{ "costs", 0, CLI_STR, &o.costs, "ORIGIN",
 	  "use costs up to hardware (default), published or default" },

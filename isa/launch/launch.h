@@ -134,7 +134,8 @@ struct launch_triton {
 /* Zero but for LAUNCH_DEFAULTS; end with launch_fini(). */
 struct launch_plan {
 	/* Options. */
-	const char *chip, *grid_text, *block_text;
+	const char *chip; /* of a bundle's objects; NULL: gfx1100 */
+	const char *grid_text, *block_text;
 	uint64_t seed, stack_bytes;
 	uint64_t more_lds_bytes; /* LAUNCH_UNSET: --lds is not given */
 
@@ -156,7 +157,7 @@ struct launch_plan {
 	uint32_t explicit_bytes, kernarg_bytes;
 };
 
-#define LAUNCH_DEFAULTS { .chip = "gfx1100", .more_lds_bytes = LAUNCH_UNSET }
+#define LAUNCH_DEFAULTS { .more_lds_bytes = LAUNCH_UNSET }
 
 /* Rows of a table of options (base/cmd.h). */
 #define LAUNCH_OPTIONS(l)                                                     \
@@ -170,9 +171,12 @@ struct launch_plan {
 	  "own (default: `shared' of Triton's JSON beside FILE, else 0)" },   \
 	{ "stack", 0, CLI_U64, &(l).stack_bytes, "BYTES",                     \
 	  "scratch of a work-item for calls, besides the kernel's own "       \
-	  "(kernels with a dynamic stack need it)" },                         \
+	  "(kernels with a dynamic stack need it)" }
+/* Of tools that have no other use for the name of a chip. */
+#define LAUNCH_CHIP_OPTION(l)                                                 \
 	{ "chip", 0, CLI_STR, &(l).chip, "GFX",                               \
-	  "object to take out of an offload bundle (default gfx1100)" }
+	  "object to take out of an offload bundle (default: the device's, "  \
+	  "without one gfx1100)" }
 #define LAUNCH_SEED_HELP                                                      \
 	"of random without a seed; argument I uses N + I"
 

@@ -191,7 +191,13 @@ static bool open_device(struct kfd_job *r, struct err *e)
 
 static bool run_job(struct kfd_job *r, struct err *e)
 {
-	if (!parse_operands(r, e) || !launch_load(&r->l, r->list, e))
+	const bool runs = !r->list && !r->dry_run;
+
+	if (!parse_operands(r, e) || (runs && !open_device(r, e)))
+		return false;
+	if (runs && !r->l.chip)
+		r->l.chip = kfd_info(r->dev)->gfx;
+	if (!launch_load(&r->l, r->list, e))
 		return false;
 	if (r->list)
 		return kfd_job_list(r, e);
@@ -200,7 +206,7 @@ static bool run_job(struct kfd_job *r, struct err *e)
 		cmd_remark(&r->cmd, "%s", r->l.remarks.data);
 	if (!good || r->dry_run)
 		return good;
-	if (!open_device(r, e) || !kfd_job_run(r, e))
+	if (!kfd_job_run(r, e))
 		return false;
 	kfd_job_simulate(r);
 	return kfd_job_show(r, e);
@@ -233,6 +239,7 @@ static const struct cli_opt options[] = {
 	{ "list", 'l', CLI_FLAG, &job.list, NULL,
 	  "show the kernels of FILE and their arguments" },
 	LAUNCH_OPTIONS(job.l),
+	LAUNCH_CHIP_OPTION(job.l),
 	{ "print", 'p', CLI_U64, &job.print, "N",
 	  "values shown of each out: buffer (default 8)" },
 	{ "dump", 'd', CLI_LIST, &job.dump, "I=FILE",
