@@ -292,11 +292,11 @@ static void job_fini(struct job *j)
 
 static bool job_run(struct job *j, struct err *e)
 {
+	const struct isa_chip *chip = isa_chip_of_code(j->l->co.chip);
 	struct sim_cmd o = *j->o;
 
-	/* A generic object is code of many chips. */
-	if (!o.chip && isa_chip_find(j->l->co.chip))
-		o.chip = j->l->co.chip;
+	if (!o.chip && chip)
+		o.chip = chip->name;
 	return sim_load_costs(&o, true, &j->m, e) &&
 	       (is_launch(j->o) ? simulate_launch(j, e) : simulate_waves(j, e));
 }

@@ -268,11 +268,11 @@ static bool affine_pc(struct sim_source *s, int wave, uint64_t *pc)
 
 static struct isa_target target_of(const struct sim_source *s)
 {
-	struct isa_target t = { ISA_GFX11, s->wave_size, false };
+	const struct isa_chip *chip =
+		s->chip ? isa_chip_of_code(s->chip) : NULL;
 
-	if (s->chip)
-		(void)isa_chip_parse(s->chip, &t.gen);
-	return t;
+	return (struct isa_target){ chip ? chip->gen : ISA_GFX11, s->wave_size,
+				    false };
 }
 
 static const struct isa_inst *decode_at(struct sim_source *s, uint64_t off,

@@ -267,14 +267,15 @@ static bool find_resources(struct sim *s)
 /* Code and costs are of one generation: others' numbers say nothing of it. */
 static bool find_chip(struct sim *s)
 {
-	const struct isa_chip *of = s->src->chip ? isa_chip_find(s->src->chip) :
-						   NULL;
+	const char *name = s->src->chip;
+	const struct isa_chip *of = name ? isa_chip_of_code(name) : NULL;
 
 	s->chip = isa_chip_find(s->m->chip);
 	if (!s->chip)
 		return err_set(s->e, ERR_UNSUPPORTED, "costs of %s: that chip "
 			       "is not known", s->m->chip);
-	if (of && of->gen != s->chip->gen)
+	if (of && of->gen != s->chip->gen &&
+	    strcmp(name, isa_gen_info(s->chip->gen)->generic))
 		return err_set(s->e, ERR_INPUT, "code of %s, costs of %s: "
 			       "wanted both of one generation",
 			       of->name, s->chip->name);

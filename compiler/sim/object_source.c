@@ -485,14 +485,13 @@ bool sim_object_open(struct sim_source *s, const struct sim_launch *l,
 		o->memory[2 + i] = l->memory[i];
 	s->n_groups = n_groups;
 	fill_source(s, o);
-	enum isa_gen gen = ISA_GFX11;
+	const struct isa_chip *chip =
+		s->chip ? isa_chip_of_code(s->chip) : NULL;
 
-	if (s->chip)
-		(void)isa_chip_parse(s->chip, &gen);
 	o->code = (struct machine_code){
 		.code = s->code, .va = s->code_va, .size_bytes = s->code_bytes,
 		.wave_size = s->wave_size, .vgprs = s->vgprs,
-		.gen = gen, .memory = o->memory, .n_memory = 2 + l->n_memory,
+		.gen = chip ? chip->gen : ISA_GFX11, .memory = o->memory, .n_memory = 2 + l->n_memory,
 		.guess = l->guess,
 	};
 	machine_code_init(&o->code);

@@ -507,7 +507,10 @@ static bool dis_object(const struct isa_cmd *o, const struct buf *file,
 			 &bytes, &len, e) ||
 	    !co_parse(&co, bytes, len, e))
 		return false;
-	if (!o->chip && !isa_chip_parse(co.chip, &mine.target.gen))
+	const struct isa_chip *chip = isa_chip_of_code(co.chip);
+	if (!o->chip && chip)
+		mine.target.gen = chip->gen;
+	else if (!o->chip)
 		ok = err_set(e, ERR_UNSUPPORTED,
 			     "the object is for %s, which T0 does not know; "
 			     "--chip NAME reads it as another",

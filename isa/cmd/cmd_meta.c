@@ -221,15 +221,15 @@ static void print_kernel(FILE *out, const char *chip,
 static bool meta_object(const struct isa_cmd *c, const struct co *co,
 			struct table *table, struct err *e)
 {
-	const char *chip = c->chip ? c->chip : co->chip;
+	const char *name = c->chip ? c->chip : co->chip;
+	const struct isa_chip *chip = isa_chip_of_code(name);
 	const struct co_kernel *only = NULL;
-	enum isa_gen gen;
 
-	if (!isa_chip_parse(chip, &gen) || !isa_gen_known(gen))
+	if (!chip || !isa_gen_known(chip->gen))
 		return err_set(e, ERR_UNSUPPORTED,
 			       "the object is for %s, which T0 does not know; "
 			       "--chip NAME reads it as another",
-			       chip);
+			       name);
 	if (c->kernel) {
 		only = co_kernel_require(co, c->kernel, e);
 		if (!only)
@@ -240,11 +240,11 @@ static bool meta_object(const struct isa_cmd *c, const struct co *co,
 
 		if (only && only != &co->kernels[i])
 			continue;
-		examine_kernel(chip, gen, &co->kernels[i], &f);
+		examine_kernel(chip->name, chip->gen, &co->kernels[i], &f);
 		if (c->cmd.format != TABLE_TEXT)
 			add_row(table, &f);
 		else
-			print_kernel(c->cmd.out, chip, &f);
+			print_kernel(c->cmd.out, chip->name, &f);
 	}
 	return true;
 }

@@ -7,6 +7,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "isa/tables/tables.h"
+
 /* ---- the image ---------------------------------------------------------- */
 
 /*
@@ -140,8 +142,10 @@ bool co_unbundle(const void *bytes, size_t len, const char *chip,
 {
 	struct bundle b = { bytes, len, strlen(BUNDLE_MAGIC) };
 	struct buf names = { 0 };
+	const struct isa_chip *known = isa_chip_find(chip);
+	const char *generic = known ? isa_gen_info(known->gen)->generic : chip;
 	uint64_t count, off, size;
-	bool found = false;
+	bool found = false, exact = false;
 
 	*out = bytes;
 	*out_len = len;
@@ -152,7 +156,7 @@ bool co_unbundle(const void *bytes, size_t len, const char *chip,
 			       "offload bundle: truncated, or more than %d "
 			       "entries",
 			       BUNDLE_MAX_ENTRIES);
-	for (uint64_t i = 0; i < count && !found; i++) {
+	for (uint64_t i = 0; i < count && !exact; i++) {
 		const char *name;
 		size_t n;
 
@@ -161,15 +165,18 @@ bool co_unbundle(const void *bytes, size_t len, const char *chip,
 				"offload bundle: entry %" PRIu64 " of %" PRIu64
 				" leaves the file's %zu bytes",
 				i, count, len);
+			found = false;
 			goto out;
 		}
 		list_name(&names, name, n);
-		found = name_is_for(name, n, chip);
-	}
-	if (found) {
+		exact = name_is_for(name, n, chip);
+		if (!exact && !name_is_for(name, n, generic))
+			continue;
+		found = true;
 		*out = b.bytes + off;
 		*out_len = size;
-	} else {
+	}
+	if (!found) {
 		err_set(e, ERR_INPUT, "offload bundle without %s; it has: %s",
 			chip, names.len ? names.data : "nothing");
 	}

@@ -57,6 +57,17 @@ const struct isa_chip *isa_chip_of_target(uint32_t gfx_target)
 	return NULL;
 }
 
+const struct isa_chip *isa_chip_of_code(const char *name)
+{
+	const struct isa_chip *c = isa_chip_find(name);
+
+	for (size_t i = 0; !c && i < ARRAY_SIZE(chips); i++)
+		if (chips[i].device_id &&
+		    !strcmp(isa_gen_info(chips[i].gen)->generic, name))
+			c = &chips[i];
+	return c;
+}
+
 bool isa_chip_parse(const char *name, enum isa_gen *gen)
 {
 	const struct isa_chip *c = isa_chip_find(name);

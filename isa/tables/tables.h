@@ -351,6 +351,7 @@ enum isa_hazard {
 
 /* What the chips of a generation have alike; sizes are in bytes or KiB. */
 struct isa_gen_info {
+	const char *generic; /* the target whose code all its chips run */
 	unsigned waves_per_simd, simds_per_cu; /* a WGP is two CUs */
 	unsigned lds_bytes, lds_granule;       /* of a CU */
 	unsigned barriers_per_cu;
@@ -407,6 +408,11 @@ const struct isa_chip *isa_chip_find(const char *name);
 const struct isa_chip *isa_chip_of_target(uint32_t gfx_target);
 /* The i-th row, NULL behind the last. */
 const struct isa_chip *isa_chip_at(size_t i);
+/*
+ * The chip whose code it is, "gfx1100"; of a generic target, "gfx11-generic",
+ * the first that runs it.  NULL: it is not known.
+ */
+const struct isa_chip *isa_chip_of_code(const char *name);
 /* "gfx1100" -> ISA_GFX11; false for chips that no generation covers. */
 bool isa_chip_parse(const char *name, enum isa_gen *gen);
 /*

@@ -145,11 +145,12 @@ static void read_descriptor(struct verify_input *in, const struct co_kernel *k)
 bool verify_input_kernel(struct verify_input *in, const struct co *co,
 			 const struct co_kernel *k, struct err *e)
 {
-	struct isa_target t = { .gen = ISA_GFX11,
+	const struct isa_chip *chip = isa_chip_of_code(co->chip);
+	struct isa_target t = { .gen = chip ? chip->gen : ISA_GFX11,
 				.wave = co_descriptor_wave_size(&k->desc) };
 	const struct co_text *text = NULL;
 
-	if (!isa_chip_parse(co->chip, &t.gen))
+	if (!chip)
 		return err_set(e, ERR_UNSUPPORTED,
 			       "the object is for %s, which T0 does not know",
 			       co->chip);

@@ -125,9 +125,10 @@ static bool check_chip(const struct kfd_dev *dev, const struct co *co,
 		       struct err *e)
 {
 	const char *gfx = dev->info.gfx;
+	const struct isa_chip *chip = isa_chip_find(gfx);
 
 	if (!strcmp(co->chip, gfx) ||
-	    (!strcmp(co->chip, "gfx11-generic") && !strncmp(gfx, "gfx11", 5)))
+	    (chip && !strcmp(co->chip, isa_gen_info(chip->gen)->generic)))
 		return true;
 	return err_set(e, ERR_INPUT,
 		       "the code object is for %s, the device "

@@ -16,20 +16,24 @@ number() {
 		printf "\\$(printf %03o $(($1 >> i & 255)))"
 	done
 }
-# A bundle as clang writes it: the count, offset, size and name of each, the bytes.
-one=$(($(wc -c <gfx1100.co))) two=$(($(wc -c <gfx1201.co)))
-name=hipv4-amdgcn-amd-amdhsa--gfx
-{
-	printf __CLANG_OFFLOAD_BUNDLE__
-	number 2
-	number 256 && number $one && number 32 && printf %s1100 $name
-	number $((256 + one)) && number $two && number 32 && printf %s1201 $name
-} >bundle
-{
-	cat bundle
-	head -c $((256 - $(wc -c <bundle))) /dev/zero
-	cat gfx1100.co gfx1201.co
-} >add.bundle
+# bundle CHIP...: as clang writes it; the count, offset, size and name of each, bytes
+bundle() {
+	at=512
+	{
+		printf __CLANG_OFFLOAD_BUNDLE__
+		number $#
+		for b; do
+			name=hipv4-amdgcn-amd-amdhsa--$b
+			bytes=$(($(wc -c <"$b.co")))
+			number $at && number $bytes && number ${#name}
+			printf %s "$name"
+			at=$((at + bytes))
+		done
+		head -c 512 /dev/zero
+	} | head -c 512
+	for b; do cat "$b.co"; done
+}
+bundle gfx1100 gfx1201 >add.bundle
 
 # add FILE [OPTION...]
 add() {
@@ -69,4 +73,38 @@ done
 exits 2 'costs of two chips' t0-soft run --device soft,soft:gfx1201 --costs costs \
 	-- true
 has "$tmp/err" 'of one chip' 'are refused'
+
+# Generic targets (AMDGPUUsage): code that every chip of a generation runs.
+command -v clang-19 ld.lld-19 >/dev/null 2>&1 || {
+	skip 'clang-19 or lld-19 is not installed'
+	plan_done
+	exit
+}
+cat >k.cl <<'C'
+kernel void k(global int *p) { p[__builtin_amdgcn_workitem_id_x()] = 7; }
+C
+for of in gfx10-1:gfx1010 gfx10-3:gfx1030 gfx11:gfx1100 gfx11:gfx1151 \
+	gfx12:gfx1200 gfx12:gfx1201; do
+	target=${of%:*}-generic chip=${of#*:}
+	clang-19 -x cl -cl-std=CL2.0 -nogpulib -O2 -target amdgcn-amd-amdhsa \
+		-mcpu=$target -mcode-object-version=6 k.cl -o $target.co \
+		2>clang.err
+	exits 0 "a $chip runs $target" t0-run --device soft:$chip -g 32 -b 32 \
+		$target.co k out:32:i32
+	has "$tmp/out" '0: 7 7 7 7 7 7 7 7' 'which stores'
+	exits 0 "it is simulated with a $chip's costs" t0-sim --chip $chip \
+		$target.co k -g 32 -b 32 out:32:i32
+	for c in dis meta verify; do
+		exits 0 "$target: t0-isa $c" t0-isa $c $target.co
+	done
+	exits 0 "$target: t0-sim chooses a chip" t0-sim $target.co k -g 32 -b 32 \
+		out:32:i32
+done
+bundle gfx12-generic gfx11-generic >k.bundle
+exits 0 'a gfx1151 takes its generic object of a bundle' t0-run \
+	--device soft:gfx1151 -g 32 -b 32 k.bundle k out:32:i32
+exits 2 'a gfx1030 does not run gfx10-1-generic' t0-run --device soft:gfx1030 \
+	-g 32 -b 32 gfx10-1-generic.co k out:32:i32
+exits 2 'nor do costs of gfx1151 fit gfx12-generic' t0-sim --chip gfx1151 \
+	gfx12-generic.co k -g 32 -b 32 out:32:i32
 plan_done
