@@ -2,8 +2,8 @@
  * The fast forms of straight code, microops and host code, give what the
  * instructions one by one give: random loops run once in slices of many
  * instructions and once in slices of one, which never use a fast form;
- * registers, memory, LDS, faults and counters must agree.  What the instructions themselves compute is tested
- * elsewhere.
+ * registers, memory, LDS, faults and counters must agree.  What the instructions
+ * themselves compute is tested elsewhere.
  *
  * T0_SEED chooses other loops, T0_SOFT_SIMD=v2 or v3 the code for processors
  * without AVX-512 or AVX2.
@@ -150,11 +150,25 @@ static void random_matrices(struct isa_gen_state *g, uint32_t (*v)[SOFT_LANES])
 			v[r][i] = 0x3c003c00 + (gen_u32(g) & 0x81ff81ff);
 }
 
+/* As of scratch memory: a lane's dwords lie as far apart as there are lanes. */
+static void scratch_buffer(struct isa_gen_state *g, uint32_t *s)
+{
+	s[0] = gen_below(g, 64) * 4;
+	s[1] = (1 + gen_below(g, 3)) << 30;
+	s[2] = gen_percent(g, 80) ? 1u << 20 : 0;
+	s[3] = 0x814fac | gen_below(g, 4) << 21;
+	s[3] |= (gen_percent(g, 80) ? 2 : gen_below(g, 4)) << 28;
+}
+
 /* Mostly raw and linear, of more or less than the addresses reach. */
 static void random_buffer(struct isa_gen_state *g, uint32_t *s)
 {
 	static const uint32_t records[] = { 4096, 32768, 700, 0 };
 
+	if (gen_percent(g, 40)) {
+		scratch_buffer(g, s);
+		return;
+	}
 	s[0] = gen_below(g, 64) * 4;
 	s[1] = gen_percent(g, 90) ? 0 : gen_u32(g) & 0xffff0000;
 	s[2] = records[gen_below(g, ARRAY_SIZE(records))];
@@ -384,6 +398,12 @@ static const struct {
 	{ ISA_GFX11, "v_wmma_i32_16x16x16_iu8 v[97:104], v[64:67], v[72:75], "
 		     "v[96:103]" },
 	{ ISA_GFX11, "global_load_b128 v[0:3], v44, s[96:97] offset:16" },
+	{ ISA_GFX11, "buffer_load_b32 v2, off, s[88:91], s96 offset:8" },
+	{ ISA_GFX10_3, "buffer_load_dword v2, off, s[88:91], s96 offset:8" },
+	{ ISA_GFX10_3, "buffer_store_dword v2, off, s[88:91], s96 offset:12" },
+	{ ISA_GFX10_3, "buffer_load_ushort v2, v40, s[88:91], 0 offen offset:3" },
+	{ ISA_GFX10_3, "buffer_store_byte v2, v40, s[88:91], s96 offen" },
+	{ ISA_GFX10_3, "buffer_store_dwordx2 v[2:3], off, s[88:91], s96" },
 	{ ISA_GFX10_3, "v_dot4_i32_i8 v4, v5, v6, v7" },
 	{ ISA_GFX10_3, "v_dot8_i32_i4 v4, v5, v6, v7" },
 	{ ISA_GFX10_3, "v_dot4c_i32_i8 v4, v5, v6" },
@@ -552,7 +572,7 @@ int main(void)
 		bool ended, same = true;
 
 		g.gen = rare[i].gen;
-		for (int k = 0; k < 20; k++)
+		for (int k = 0; k < 60; k++)
 			same &= one(&g, &m[0], &m[1], 32, rare[i].text, &ended);
 		ok(same, "%s", rare[i].text);
 	}

@@ -132,6 +132,35 @@ static inline bool place_flat(struct soft_wave *w, const struct soft_microop *m,
 	       !overlaps_aperture(r, env->private_base, env->private_limit);
 }
 
+#define MOST_SCRATCH (1u << 26) /* of a lane, for offsets of 32 bits */
+
+/*
+ * Scratch memory of chips that have no other way to it: swizzled by dwords, of
+ * which those of all lanes follow each other, and not bounded (buffer.c).
+ */
+static inline bool place_lanes(struct soft_wave *w, const struct soft_microop *m,
+			       const uintptr_t *base, int h, struct placed *p)
+{
+	const uint32_t bytes = m->mods[0];
+	const struct soft_range *r;
+	struct soft_buffer b;
+
+	soft_buffer_init(&b, w, m->u);
+	if (bytes > 4 || b.element != 4 || b.oob != SOFT_OOB_NO_RECORDS ||
+	    !b.records || b.index_stride < (uint32_t)w->wave_size)
+		return false;
+	p->m.offset = p->offset;
+	LANES(i)
+	p->offset[i] = (m->part ? address_vreg(m, base, h)[i] : 0) + m->imm;
+	if (lanes_outside(p->offset, 0, MOST_SCRATCH / 4) & p->m.exec)
+		return false;
+	LANES(i)
+	p->offset[i] = (p->offset[i] & ~3u) * b.index_stride +
+		       (p->offset[i] & 3) +
+		       4 * ((uint32_t)h * SOFT_LANES + lanes_number[i]);
+	return place_in_range(w, m, b.base + b.soffset, bytes, p, &r);
+}
+
 /*
  * Raw and linear: no index, an offset in bytes that is checked against the
  * number of records (buffer.c).
@@ -146,6 +175,8 @@ static inline bool place_buffer(struct soft_wave *w,
 	const struct soft_range *r;
 	uint64_t at;
 
+	if (d[1] >> 30 && d[3] >> 23 & 1)
+		return place_lanes(w, m, base, h, p);
 	while (o->slot != ISA_SLOT_SOFFSET)
 		o++;
 	soffset = (uint32_t)soft_read_scalar(w, o, &m->u->in);
@@ -196,8 +227,6 @@ static inline bool place_lds2(struct soft_wave *w, const struct soft_microop *m,
 	p->m.host = w->group->lds + m->imm;
 	return in_lds(w, p->offset, last, m->mods[0], p->m.exec);
 }
-
-#define MOST_SCRATCH (1u << 26) /* of a lane, for offsets of 32 bits */
 
 /* Where the lanes' bytes begin in their own; offsets wrap in 32 bits. */
 static inline bool find_scratch(struct soft_wave *w,
