@@ -64,6 +64,10 @@ for c in gfx1030 gfx1201; do
 	exits 0 "on a $c in software" add $c.co --device soft:$c
 	has "$tmp/out" "how far it is off on a $c is not known" \
 		'a simulated time has none'
+	if [ ! -e "$T0_BUILD/libt0-soft-timed.so" ]; then
+		skip 'this build has no adapter'
+		continue
+	fi
 	exits 0 "a $c of other costs" t0-soft run --quiet --device soft:$c \
 		--costs costs -- t0-run --device kfd -g 1024 -b 256 $c.co add \
 		out:1024:f32 buf:1024:f32=1 buf:1024:f32=iota i32:1024
