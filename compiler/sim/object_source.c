@@ -491,7 +491,8 @@ bool sim_object_open(struct sim_source *s, const struct sim_launch *l,
 	o->code = (struct machine_code){
 		.code = s->code, .va = s->code_va, .size_bytes = s->code_bytes,
 		.wave_size = s->wave_size, .vgprs = s->vgprs,
-		.gen = chip ? chip->gen : ISA_GFX11, .memory = o->memory, .n_memory = 2 + l->n_memory,
+		.gen = chip ? chip->gen : ISA_GFX11, .memory = o->memory,
+		.n_memory = 2 + l->n_memory,
 		.guess = l->guess,
 	};
 	machine_code_init(&o->code);

@@ -126,9 +126,12 @@ static bool check_chip(const struct kfd_dev *dev, const struct co *co,
 {
 	const char *gfx = dev->info.gfx;
 	const struct isa_chip *chip = isa_chip_find(gfx);
+	/* There are chips of gfx11 that the table does not have. */
+	const enum isa_gen gen = chip ? chip->gen : ISA_GFX11;
 
 	if (!strcmp(co->chip, gfx) ||
-	    (chip && !strcmp(co->chip, isa_gen_info(chip->gen)->generic)))
+	    ((chip || !strncmp(gfx, "gfx11", 5)) &&
+	     !strcmp(co->chip, isa_gen_info(gen)->generic)))
 		return true;
 	return err_set(e, ERR_INPUT,
 		       "the code object is for %s, the device "
