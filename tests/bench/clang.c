@@ -74,7 +74,7 @@ static bool is_timed(void)
 }
 
 /* Times are those of -O3 always. */
-static const char *level(void)
+static const char *clang_level(void)
 {
 	const char *l = getenv("T0_TEST_LEVEL");
 
@@ -93,7 +93,7 @@ struct machine {
 
 static bool is_checked(void)
 {
-	return !is_timed() && strcmp(level(), "-O0") != 0;
+	return !is_timed() && strcmp(clang_level(), "-O0") != 0;
 }
 
 static bool machine_open(struct machine *m, const struct cost_model *costs,
@@ -390,7 +390,7 @@ static bool clangs(const struct twin *t, enum dsl_type type, const char *dir,
 		   "-target amdgcn-amd-amdhsa -mcpu=%s "
 		   "-cl-fp32-correctly-rounded-divide-sqrt -DELEM=%s -DTO=%s%s "
 		   "%s/tests/bench/clang-kernels/%s.cl -o %s",
-		   level(), cc_chip()->name, opencl_type(type),
+		   clang_level(), cc_chip()->name, opencl_type(type),
 		   opencl_type(converts ? (type == DSL_F32 ? DSL_BF16 :
 					   DSL_F32) : type),
 		   type == DSL_I8 ? " -DCACHE_I8" : "",

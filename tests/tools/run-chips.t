@@ -80,7 +80,7 @@ has "$tmp/err" 'of one chip' 'are refused'
 
 # Generic targets (AMDGPUUsage): code that every chip of a generation runs.
 command -v clang-19 ld.lld-19 >/dev/null 2>&1 || {
-	skip 'clang-19 or lld-19 is not installed'
+	skip 'clang-19 or lld-19 is not installed' 45
 	plan_done
 	exit
 }
