@@ -503,8 +503,7 @@ static bool dis_object(const struct isa_cmd *o, const struct buf *file,
 	size_t len;
 	bool ok = true;
 
-	if (!co_unbundle(file->data, file->len, o->chip ? o->chip : "gfx1100",
-			 &bytes, &len, e) ||
+	if (!co_unbundle(file->data, file->len, o->chip, &bytes, &len, e) ||
 	    !co_parse(&co, bytes, len, e))
 		return false;
 	const struct isa_chip *chip = isa_chip_of_code(co.chip);

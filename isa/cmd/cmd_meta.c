@@ -260,8 +260,7 @@ static bool meta_file(const struct isa_cmd *c, const char *path,
 
 	if (!ok)
 		return false;
-	ok = co_unbundle(file.data, file.len, c->chip ? c->chip : "gfx1100",
-			 &bytes, &len, e) &&
+	ok = co_unbundle(file.data, file.len, c->chip, &bytes, &len, e) &&
 	     co_parse(&co, bytes, len, e);
 	if (ok) {
 		ok = meta_object(c, &co, table, e);

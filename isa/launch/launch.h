@@ -134,7 +134,7 @@ struct launch_triton {
 /* Zero but for LAUNCH_DEFAULTS; end with launch_fini(). */
 struct launch_plan {
 	/* Options. */
-	const char *chip; /* of a bundle's objects; NULL: gfx1100 */
+	const char *chip; /* as of co_unbundle() */
 	const char *grid_text, *block_text;
 	uint64_t seed, stack_bytes;
 	uint64_t more_lds_bytes; /* LAUNCH_UNSET: --lds is not given */

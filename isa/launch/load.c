@@ -52,8 +52,8 @@ static bool load_object(struct launch_plan *l, struct err *e)
 
 	if (!file_read(l->path, CO_MAX_FILE_BYTES, &l->file, e))
 		return false;
-	if (!co_unbundle(l->file.data, l->file.len,
-			 l->chip ? l->chip : "gfx1100", &object, &len, e) ||
+	if (!co_unbundle(l->file.data, l->file.len, l->chip, &object, &len,
+			 e) ||
 	    !co_parse(&l->co, object, len, e))
 		return err_wrap(e, "%s", l->path);
 	return true;

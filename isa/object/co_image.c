@@ -142,11 +142,12 @@ bool co_unbundle(const void *bytes, size_t len, const char *chip,
 {
 	struct bundle b = { bytes, len, strlen(BUNDLE_MAGIC) };
 	struct buf names = { 0 };
-	const struct isa_chip *known = isa_chip_find(chip);
-	const char *generic = known ? isa_gen_info(known->gen)->generic : chip;
 	uint64_t count, off, size;
 	bool found = false, exact = false;
 
+	chip = chip ? chip : "gfx1100";
+	const struct isa_chip *known = isa_chip_find(chip);
+	const char *generic = known ? isa_gen_info(known->gen)->generic : chip;
 	*out = bytes;
 	*out_len = len;
 	if (len < b.at || memcmp(bytes, BUNDLE_MAGIC, b.at))

@@ -311,7 +311,7 @@ bool co_image_build(const struct co *co, void *dst, size_t size_bytes,
 		    uint64_t base_va, struct err *e);
 
 /*
- * Find the object for `chip` ("gfx1100"), or for the generic target that it
+ * Find the object for `chip` (NULL: gfx1100), or for the generic target that it
  * runs, in a clang offload bundle
  * ("__CLANG_OFFLOAD_BUNDLE__").  Bytes that are no bundle are passed through.
  * *out points into `bytes`.

@@ -146,8 +146,7 @@ bool verify_show_object(struct verify_show *show, const void *bytes, size_t len,
 	struct co co;
 	bool ok = true;
 
-	if (!co_unbundle(bytes, len, show->chip ? show->chip : "gfx1100",
-			 &bytes, &len, e) ||
+	if (!co_unbundle(bytes, len, show->chip, &bytes, &len, e) ||
 	    !co_parse(&co, bytes, len, e))
 		return false;
 	if (show->kernel) {
