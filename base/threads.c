@@ -29,6 +29,7 @@ struct left {
 
 struct threads {
 	unsigned n;
+	int spins; /* before a thread sleeps */
 	pthread_t *thread;
 	void (*work)(void *ctx, struct threads *t, unsigned thread);
 	void *ctx;
@@ -57,7 +58,7 @@ static uint32_t wait_change(struct threads *t, _Atomic uint32_t *at,
 {
 	uint32_t now = old;
 
-	for (int i = 0; i < SPINS; i++) {
+	for (int i = 0; i < t->spins; i++) {
 		now = atomic_load_explicit(at, memory_order_acquire);
 		if (now != old)
 			return now;
@@ -135,6 +136,8 @@ struct threads *threads_new(unsigned n, struct err *e)
 	}
 	memset(t, 0, bytes);
 	t->n = 1;
+	/* Without a processor each, who spins keeps another from working. */
+	t->spins = n <= count_processors() ? SPINS : 0;
 	t->thread = xcalloc(n, sizeof(*t->thread));
 	for (; t->n < n; t->n++) {
 		struct start *s = xmalloc(sizeof(*s));
