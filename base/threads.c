@@ -52,18 +52,31 @@ static void call_futex(_Atomic uint32_t *at, int op, uint32_t v)
 	syscall(SYS_futex, at, op | FUTEX_PRIVATE_FLAG, v, NULL, NULL, 0);
 }
 
+/*
+ * Waits of this thread, one after the other, that ended asleep: for rounds and
+ * at barriers.  Beside other programs whom it waits for may have no processor:
+ * then it spins but a little, and in full now and then, to see whether that is
+ * over.
+ */
+enum wait { WAIT_ROUND, WAIT_BARRIER };
+static _Thread_local unsigned slept[2];
+
 /* Waits until *at is no longer `old`; returns what it is. */
 static uint32_t wait_change(struct threads *t, _Atomic uint32_t *at,
-			    uint32_t old)
+			    uint32_t old, enum wait w)
 {
+	const bool in_full = slept[w] < 4 || slept[w] % 32 == 0;
 	uint32_t now = old;
 
-	for (int i = 0; i < t->spins; i++) {
+	for (int i = in_full ? t->spins : t->spins / 100; i > 0; i--) {
 		now = atomic_load_explicit(at, memory_order_acquire);
-		if (now != old)
+		if (now != old) {
+			slept[w] = in_full ? 0 : slept[w];
 			return now;
+		}
 		__builtin_ia32_pause();
 	}
+	slept[w]++;
 	/*
 	 * Counted before it looks again, so that wake_sleepers() sees one of
 	 * both.
@@ -91,7 +104,7 @@ void threads_barrier(struct threads *t)
 		atomic_store_explicit(&t->arrived, 0, memory_order_relaxed);
 		wake_sleepers(t, &t->phase, phase + 1);
 	} else {
-		wait_change(t, &t->phase, phase);
+		wait_change(t, &t->phase, phase, WAIT_BARRIER);
 	}
 }
 
@@ -102,7 +115,7 @@ static void *thread_main(void *arg)
 
 	free(arg);
 	for (;;) {
-		round = wait_change(s.t, &s.t->round, round);
+		round = wait_change(s.t, &s.t->round, round, WAIT_ROUND);
 		if (round & 1)
 			return NULL;
 		s.t->work(s.t->ctx, s.t, s.thread);

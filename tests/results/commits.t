@@ -14,7 +14,7 @@ has "$tmp/out" '~' 'nothing is proven'
 has "$tmp/out" 'a comment' 'the subject is told'
 is "$("$r" list --csv | wc -l)" 17 'all 16 runs are stored'
 is "$(ls "$XDG_CACHE_HOME"/t0/trees/*/ | wc -l)" 1 'but no tree is left'
-exits 1 'a loss of 10 %' $bc -p 12 --keep "$good..$copy" -- fake
+exits 1 'a loss of 10 %' $bc -p 8 --keep "$good..$copy" -- fake
 line() { # COMMIT
 	grep "^$(git rev-parse --short=12 "$1")" "$tmp/out"
 }
@@ -27,19 +27,19 @@ tree=$(git worktree list --porcelain | sed -n 's/^worktree //p' | sed -n 2p)
 ok 'trees are kept' test -d "$tree"
 exits 0 'a loss below the least' $bc -p 8 --least 0.2 "$bad~1..$bad" -- fake
 rm -f "$tmp"/t0.db* "$tmp"/count*
-exits 1 'the whole again' $bc -p 12 "$good..$bad" -- fake
+exits 1 'the whole again' $bc -p 8 "$good..$bad" -- fake
 cp "$tmp/out" "$tmp/whole"
 is "$(ls -A "$TMPDIR")" '' 'nothing is left where temporary files are'
 rm -f "$tmp"/t0.db* "$tmp"/count*
-for n in 1 20 41; do
+for n in 1 14 29; do
 	echo $n >"$tmp/count.kill"
-	$bc -p 12 "$good..$bad" -- fake 2>"$tmp/err"
+	$bc -p 8 "$good..$bad" -- fake 2>"$tmp/err"
 	is $? 137 "killed at process $n"
 done
 sleep 1
 rm -rf "$tmp/count.kill" "$TMPDIR"/*
-exits 1 'it goes on' $bc -p 12 "$good..$bad" -- fake
-ok 'with nothing lost or twice' test "$("$r" list --csv | wc -l)" -eq 73
+exits 1 'it goes on' $bc -p 8 "$good..$bad" -- fake
+ok 'with nothing lost or twice' test "$("$r" list --csv | wc -l)" -eq 49
 # Values differ by the noise of the killed processes, verdicts do not.
 verdicts() {
 	awk '{ print $1, / worse /, / ~ /, /does not build/, /same code/ }' "$1"
@@ -71,14 +71,14 @@ is "$(wc -l <"$tmp/count")" "$n" 'measures nothing twice'
 exits 1 'nothing to find' "$r" bisect -q -p 8 "$good" "$same" -- fake
 exits 2 'an unknown case' "$r" bisect -q "$good" "$bad" -- a/nothing
 
-# ---- among 32 commits, killed again and again ----
+# ---- among 16 commits, killed again and again ----
 git checkout -q -b long "$copy"
 first=$(git rev-parse HEAD)
 planted=
-for i in $(seq 32); do
-	[ "$i" -lt 22 ] && v=90 || v=85
+for i in $(seq 16); do
+	[ "$i" -lt 11 ] && v=90 || v=85
 	new=$(commit $v "number $i")
-	[ "$i" -ne 22 ] || planted=$new
+	[ "$i" -ne 11 ] || planted=$new
 done
 rm -f "$tmp"/count* "$tmp"/t0.db*
 tries=0
@@ -86,7 +86,7 @@ echo 5 >"$tmp/count.kill"
 until "$r" bisect -q -p 8 --only a/speed "$first" HEAD -- fake >"$tmp/out" \
 	2>"$tmp/err" || [ $((tries += 1)) -gt 40 ]; do
 	echo $(($(wc -l <"$tmp/count") + 7)) >"$tmp/count.kill"
-	[ $tries -lt 8 ] || rm -f "$tmp/count.kill"
+	[ $tries -lt 6 ] || rm -f "$tmp/count.kill"
 done
 ok 'it was killed' test $tries -ge 5
 has "$tmp/out" "$planted is the first bad commit" 'and finds the planted one'

@@ -35,7 +35,7 @@ env BOOST=20 CHECK= : faster, and who knows
 args boost 7 : by its words
 args fail : it fails
 LIST
-e="$r experiment -q -p 12"
+e="$r experiment -q -p 10"
 verdict() { # CHANGE
 	grep -F -e "$1" "$tmp/out" | cut -d, -f1
 }
@@ -98,7 +98,7 @@ exits 0 'with the same' $e --evaluator "$tmp/prompt" "$tmp/one" -- fake
 is "$(wc -l <"$COUNT")" "$n" 'is the same series'
 echo two >"$tmp/prompt"
 exits 0 'with other bytes' $e --evaluator "$tmp/prompt" "$tmp/one" -- fake
-is "$(wc -l <"$COUNT")" $((n + 24)) 'is another one'
+is "$(wc -l <"$COUNT")" $((n + 20)) 'is another one'
 exits 2 'a file that is not there' $e --evaluator "$tmp/none" "$tmp/one" -- fake
 echo 'env BOOST=20 CHECK= : who knows' >"$tmp/one"
 exits 0 'a check' $e --csv --check 'test "$BOOST" = 20' "$tmp/one" -- fake
@@ -125,7 +125,7 @@ is "$(verdict BOOST=30)" keep 'so that it is tried again'
 
 # ---- killed, and out of time ----
 printf 'env BOOST=%s\n' 1 2 3 4 >"$tmp/one"
-for i in 5 40; do
+for i in 5 30; do
 	echo $(($(wc -l <"$COUNT") + i)) >"$COUNT.kill"
 	$e "$tmp/one" -- fake >"$tmp/out" 2>"$tmp/err"
 	is $? 137 "killed after $i processes"
@@ -136,7 +136,7 @@ n=$("$r" sql --csv "SELECT count(*) FROM v_runs" | sed -n 2p | tr -d '\r')
 exits 0 'it goes on' $e --csv "$tmp/one" -- fake
 is "$("$r" sql --csv "SELECT count(*) FROM v_runs WHERE series IN (SELECT series
 	FROM v_runs WHERE run > $n)" | sed -n 2p | tr -d '\r' |
-	awk '{ print $1 % 24 }')" 0 'each series has its 24 processes'
+	awk '{ print $1 % 20 }')" 0 'each series has its 20 processes'
 is "$(grep -c '^keep' "$tmp/out")" 4 'to the end'
 printf 'env BOOST=%s\n' 6 7 >"$tmp/one"
 exits 0 'a budget' $e --csv --budget 0.001 "$tmp/one" -- fake
@@ -144,7 +144,7 @@ is "$(grep -c '^not tried' "$tmp/out")" 2 'that is spent'
 exits 2 'no budget at all' $e --budget 0 "$tmp/one" -- fake
 exits 2 'an empty list' $e "$COUNT" -- fake
 exits 2 'a list that is none' $e "$tmp/repo/fake.sh" -- fake
-has "$tmp/err" 'fake.sh:3: got' 'is told where'
+has "$tmp/err" 'fake.sh:4: got' 'is told where'
 exits 2 'a patch that is not there' sh -c "echo patch none | $e - -- fake"
 exits 2 'a base that does not build' $e --base "$broken" "$tmp/one" -- fake
 is "$(git worktree list | wc -l)" 1 'no tree is left'

@@ -23,20 +23,27 @@ build/rel/fake: fake.sh value
 MAKE
 cat >fake.sh <<'FAKE'
 #!/bin/sh
-# Value with a little noise, as an export that is imported into $T0_DB.
-uuid=$(od -An -N8 -tx1 /dev/urandom | tr -d ' \n')
-# The same noise on both sides, so that the test is certain of its outcome.
-count="$COUNT.$(echo "$T0_SIDE" | cksum | cut -d" " -f1)"
-echo >>"$count"
-echo >>"$COUNT"
-jitter=$(($(wc -l <"$count") * 37 % 256))
-[ "$(wc -l <"$COUNT")" != "$(cat "$COUNT.kill" 2>/dev/null)" ] ||
-	kill -KILL $PPID
-[ "${1-}" != fail ] || exit 3
+# Value with a little noise, as an export that is imported into $T0_DB.  The
+# noise is the same on both sides, so that the test is certain of its outcome.
+echo "$T0_SIDE" >>"$COUNT"
+[ "${1-}" != fail ] || fails=yes
 [ "${1-}" != boost ] || BOOST=$2
-awk -v u="$uuid" -v j="$jitter" -v v=@VALUE@ -v boost="${BOOST:-0}" \
-	-v check="${CHECK-pass}" -v t="$(date +%s%N)" 'BEGIN {
-	x = v * (1 + j / 50000) * (1 + boost / 100)
+awk -v count="$COUNT" -v side="$T0_SIDE" -v v=@VALUE@ -v boost="${BOOST:-0}" \
+	-v check="${CHECK-pass}" -v t="$(date +%s%N)" -v parent=$PPID \
+	-v fails="${fails-}" 'BEGIN {
+	while ((getline line <count) > 0) {
+		all++
+		n += line == side
+	}
+	getline stop <(count ".kill")
+	if (all == stop) {
+		system("kill -KILL " parent)
+		exit 9
+	}
+	if (fails)
+		exit 3
+	getline u <"/proc/sys/kernel/random/uuid"
+	x = v * (1 + n * 37 % 256 / 50000) * (1 + boost / 100)
 	print "{\"t0\":{\"export\":1,\"schema\":1}}"
 	printf "{\"run\":{\"uuid\":\"%s\",\"tool\":\"fake\",\"argv\":" \
 		"\"build/rel/fake --why \\\"a b\\\"\",\"inputs\":\"{}\"," \
@@ -59,7 +66,11 @@ awk -v u="$uuid" -v j="$jitter" -v v=@VALUE@ -v boost="${BOOST:-0}" \
 			"\"area\":\"a\",\"name\":\"speed\",\"params\":\"{}\"}," \
 			"\"of\":{\"area\":null,\"name\":null,\"params\":null," \
 			"\"metric\":null}}}\n", check
-}' | "$T0_RESULTS" import --quiet -
+}' >"$COUNT.$$" || exit
+"$T0_RESULTS" import --quiet "$COUNT.$$"
+why=$?
+rm "$COUNT.$$"
+exit $why
 FAKE
 commit() { # VALUE SUBJECT
 	echo "$1" >value
