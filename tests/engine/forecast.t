@@ -222,12 +222,12 @@ exits 2 'all weights of 8b do not fit' "$q" forecast --train --shape 8b $step
 has "$tmp/err" 'bytes of device memory' 'it says how much it needs'
 has "$tmp/err" 'kept' 'and what for'
 # ---- the same in every process, wherever Linux puts its memory ----
-for i in 1 2 3 4; do
+for i in 1 2; do
 	"$q" forecast --shape 8b --weights int4 --prefill 512 --context 8 --csv \
 		-q >"$tmp/same$i"
 done
-ok 'four processes say one thing' sh -c "cat '$tmp'/same? | sort | uniq -c |
-	awk '\$1 % 4 { exit 1 }'"
+ok 'two processes say one thing' sh -c "cat '$tmp'/same? | sort | uniq -c |
+	awk '\$1 % 2 { exit 1 }'"
 
 # ---- beside what others published ----
 exits 0 "8b in int4" "$q" forecast --shape 8b --weights int4 --prefill 2048 \

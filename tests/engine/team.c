@@ -357,9 +357,9 @@ static void test_deaths(const char *dir)
 		const char *name;
 		uint64_t step;
 	} all[] = {
-		{ SOFT_INJECT_ILLEGAL, "an illegal instruction", 1 },
-		{ SOFT_INJECT_FAULT, "a page fault", 3 },
-		{ SOFT_INJECT_REFUSE, "a refused packet", 3 },
+		{ SOFT_INJECT_ILLEGAL, "an illegal instruction", 3 },
+		{ SOFT_INJECT_FAULT, "a page fault", 5 },
+		{ SOFT_INJECT_REFUSE, "a refused packet", 5 },
 		{ SOFT_INJECT_RESET, "a reset", 5 },
 		{ SOFT_INJECT_HANG, "a hang", 7 },
 	};

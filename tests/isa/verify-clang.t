@@ -39,8 +39,8 @@ compile() { # OPTIONS NAME-OF-OPTIONS: one object for each source
 	done
 }
 
-set -- -O0 -O2 "-O3 -mwavefrontsize64"
-[ "$T0_SLOW" ] && set -- "$@" -O3 -O1 -Os "-O2 -mcumode" \
+set -- -O0 "-O3 -mwavefrontsize64"
+[ "$T0_SLOW" ] && set -- "$@" -O3 -O2 -O1 -Os "-O2 -mcumode" \
 	"-O0 -mwavefrontsize64" "-O2 -mwavefrontsize64"
 for opt; do
 	rm -f "$dir"/*.co "$dir/failed"

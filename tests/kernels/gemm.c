@@ -235,7 +235,7 @@ static void test_defaults(void)
 int main(void)
 {
 	const bool slow = getenv("T0_SLOW") != NULL;
-	const int kernels = slow ? 250 : 20;
+	const int kernels = slow ? 250 : 12;
 	struct err e = { 0 };
 	size_t wrong = 0, cases = 0;
 

@@ -48,7 +48,8 @@ make --no-print-directory print-rooms >"$tmp/table"
 is "$(scripts/layers "$T0_BUILD" <"$tmp/table")" '' \
 	'no room includes or calls what is above it'
 
-# The same tree with one line more: base includes, or calls, what is above it.
+# The lowest rooms with one line more: base includes, or calls, what is above it.
+grep -E '^(base|isa/tables|results/(stats|db)) ' "$tmp/table" >"$tmp/few"
 mkdir "$tmp/plant" "$tmp/built"
 for folder in isa results kfd compiler probes autotune engine; do
 	ln -s "$PWD/$folder" "$tmp/plant/"
@@ -58,14 +59,14 @@ cp -r base "$tmp/plant/"
 cp -r "$T0_BUILD/base" "$tmp/built/"
 sed -i '$a #include "isa/tables/tables.h"' "$tmp/plant/base/err.c"
 layers=$PWD/scripts/layers
-(cd "$tmp/plant" && "$layers" "$tmp/built" <"$tmp/table") >"$tmp/out"
+(cd "$tmp/plant" && "$layers" "$tmp/built" <"$tmp/few") >"$tmp/out"
 is "$(cat "$tmp/out")" "base/err.c:$(wc -l <"$tmp/plant/base/err.c"): includes \
 isa/tables/tables.h: base may not use isa/tables" 'an include upwards is found'
 cp base/err.c "$tmp/plant/base/"
 printf '%s\n' 'int res_open(void);' 'int planted(void);' \
 	'int planted(void) { return res_open(); }' >"$tmp/plant/base/planted.c"
 ${CC:-cc} -c -o "$tmp/built/base/planted.o" "$tmp/plant/base/planted.c"
-(cd "$tmp/plant" && "$layers" "$tmp/built" <"$tmp/table") >"$tmp/out"
+(cd "$tmp/plant" && "$layers" "$tmp/built" <"$tmp/few") >"$tmp/out"
 is "$(cat "$tmp/out")" "$tmp/built/base/planted.o: calls res_open of \
 results/db: base may not use results/db" 'a call upwards is found'
 

@@ -261,7 +261,7 @@ static void test_deaths(void)
 		unsigned wrong = 0, packets = 0;
 		bool struck = true;
 
-		for (uint64_t at = i; struck; at += 37) {
+		for (uint64_t at = i; struck; at += 61) {
 			struct err e = { 0 };
 			wrong += !dies_at(all[i].what, at, &struck, &e);
 			packets += struck;
