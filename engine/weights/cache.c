@@ -225,7 +225,9 @@ static void put_bytes(const struct qwen_cache *c, uint8_t *code,
 	for (uint32_t g = 0, n; g < groups; g += n) {
 		n = groups - g < ARRAY_SIZE(d) ? groups - g : ARRAY_SIZE(d);
 		const struct qwen_quants q = {
-			(int8_t *)code + (size_t)g * QWEN_GROUP, d, sum, NULL
+			.q = (int8_t *)code + (size_t)g * QWEN_GROUP,
+			.d = d,
+			.sum = sum,
 		};
 		c->k->quantize(x + (size_t)g * QWEN_GROUP, n * QWEN_GROUP, &q);
 		c->k->narrow(QWEN_W_F16, d, n, scale + g);

@@ -74,7 +74,8 @@ size_t qwen_quants_place(struct qwen_quants *q, uint32_t cols, void *mem)
 	q->half = q->q + n;
 	q->d = (float *)((char *)mem + 2 * n);
 	q->sum = q->d + n / QWEN_GROUP;
-	return 2 * n + 2 * n / QWEN_GROUP * sizeof(float);
+	q->half_sum = q->sum + n / QWEN_GROUP;
+	return 2 * n + 4 * n / QWEN_GROUP * sizeof(float);
 }
 
 static const struct qwen_kernels *const all[] = {

@@ -86,7 +86,7 @@ static inline TARGET void bytes_init(bool four, struct bytes *b, const float *q,
 {
 	_Alignas(64) int8_t byte[MOST_COLS] = { 0 };
 	float scale[MOST_GROUPS] = { 0 }, sum[MOST_GROUPS];
-	const struct qwen_quants to = { byte, scale, sum, NULL };
+	const struct qwen_quants to = { .q = byte, .d = scale, .sum = sum };
 
 	(void)four; /* without AVX-512 */
 	LEVEL(qwen_quantize_)(q, d, &to);

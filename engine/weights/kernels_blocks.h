@@ -92,6 +92,17 @@ static inline TARGET int zero_of(enum qwen_weights type)
 	}
 }
 
+/* Sums of 4 products side by side; codes are at most 63. */
+static inline TARGET __m256i dot_unsigned(__m256i codes, __m256i x)
+{
+#if LANES == 16
+	return _mm256_dpbusd_epi32(_mm256_setzero_si256(), codes, x);
+#else
+	return _mm256_madd_epi16(_mm256_maddubs_epi16(codes, x),
+				 _mm256_set1_epi16(1));
+#endif
+}
+
 #if LANES == 8
 /*
  * Sums of 4 products side by side of signed bytes, the signs of s given to x.

@@ -80,18 +80,13 @@ static inline TARGET vb inputs_of(const struct qwen_quants *x, size_t g)
 #endif
 }
 
-/* Sums of 4 products side by side of codes, less their zero, and x. */
-static inline TARGET vi dot_codes(vb codes, vb x, int zero)
+/* Sums of 4 products side by side of codes and x. */
+static inline TARGET vi dot_codes(vb codes, vb x)
 {
 #if LANES == 16
-	const vb none = _mm512_setzero_si512();
-	vi all = (vi)_mm512_dpbusd_epi32(none, codes, x);
-
-	return zero ? all - (vi)_mm512_dpbusd_epi32(none, splat_byte(zero), x)
-		    : all;
+	return (vi)_mm512_dpbusd_epi32(_mm512_setzero_si512(), codes, x);
 #else
-	return (vi)dot_signed(
-		zero ? _mm256_sub_epi8(codes, splat_byte(zero)) : codes, x);
+	return (vi)dot_unsigned(codes, x);
 #endif
 }
 
@@ -253,12 +248,12 @@ static inline TARGET struct scales scales_6K(struct blocks b)
 
 /* ---- sums of rows ---- */
 
-/* Products, and minima times activations. */
+/* Products; minima, or what codes have too much, times activations. */
 struct sums {
 	vf dot, least;
 };
 
-/* With the activations' scales; minima of groups are done with. */
+/* With the activations' scales; minima are done with. */
 static inline TARGET struct scales begin_block(struct sums *sum,
 					       struct blocks b,
 					       const struct qwen_quants *x,
@@ -280,10 +275,12 @@ static inline TARGET struct scales begin_block(struct sums *sum,
 	    type == QWEN_W_Q3_K ? scales_3K(b) : scales_2K(b);
 #pragma GCC unroll 2
 	for (int i = 0; i < 2; i++) {
-		vf pair = pick_lanes(d, twice[i]);
-		s.by[i] *= pair;
-		if (type == QWEN_W_Q2_K)
-			s.least[i] *= pair;
+		if (type != QWEN_W_Q2_K)
+			s.least[i] = s.by[i] * (float)zero_of(type);
+		sum->least = fma_(s.least[i],
+				  floats_at(x->half_sum + 2 * g + 8 * i),
+				  sum->least);
+		s.by[i] *= pick_lanes(d, twice[i]);
 	}
 	return s;
 }
@@ -310,17 +307,9 @@ static inline TARGET void add_blocks(struct sums *s, struct blocks b,
 #pragma GCC unroll 8
 	for (int i = 0; i < GROUPS; i++) {
 		vb in = inputs_of(x, g + (size_t)i);
-		vi dot = dot_codes(codes_of(b, i, type), in, zero_of(type));
+		vi dot = dot_codes(codes_of(b, i, type), in);
 		s->dot = fma_(spread_lanes(f.by, i, groups),
-				     __builtin_convertvector(dot, vf),
-				     s->dot);
-		if (type != QWEN_W_Q2_K)
-			continue;
-		/* Nothing has the sums of 16 activations. */
-		dot = dot_codes(splat_byte(1), in, 0);
-		s->least = fma_(spread_lanes(f.least, i, false),
-				       __builtin_convertvector(dot, vf),
-				       s->least);
+			      __builtin_convertvector(dot, vf), s->dot);
 	}
 }
 

@@ -39,7 +39,7 @@ void LEVEL(qwen_quantize_)(const float *x, uint32_t n,
 	for (uint32_t g = 0; g < n / QWEN_GROUP; g++, x += QWEN_GROUP) {
 		int8_t *q = out->q + g * QWEN_GROUP;
 		vi top = { 0 };
-		vf total = { 0 }; /* exact */
+		float total[2]; /* exact */
 		float most;
 		/* Sizes as integers: the same order, and NaN above all. */
 		for (int i = 0; i < QWEN_GROUP; i += LANES) {
@@ -49,10 +49,17 @@ void LEVEL(qwen_quantize_)(const float *x, uint32_t n,
 		int32_t bits = most_of(top);
 		memcpy(&most, &bits, sizeof(most));
 		float d = most / 127, inverse = d > 0 ? 1 / d : 0;
-		for (int i = 0; i < QWEN_GROUP; i += LANES) {
-			vf v = load(x + i) * inverse + round;
-			store_i8(q + i, (vi)v - (vi)splat(round));
-			total += v - round;
+		for (int half = 0; half < 2; half++) {
+			vf sum = { 0 };
+			for (int j = 0; j < QWEN_GROUP / 2; j += LANES) {
+				int i = half * QWEN_GROUP / 2 + j;
+				vf v = load(x + i) * inverse + round;
+				store_i8(q + i, (vi)v - (vi)splat(round));
+				sum += v - round;
+			}
+			total[half] = sum_lanes(sum);
+			if (out->half_sum)
+				out->half_sum[2 * g + half] = d * total[half];
 		}
 		if (out->half) {
 			int8_t *h = out->half + g / 4 * 128 + g % 4 * 16;
@@ -60,7 +67,7 @@ void LEVEL(qwen_quantize_)(const float *x, uint32_t n,
 			memcpy(h + 64, q + QWEN_GROUP / 2, QWEN_GROUP / 2);
 		}
 		out->d[g] = d;
-		out->sum[g] = d * sum_lanes(total);
+		out->sum[g] = d * (total[0] + total[1]);
 	}
 }
 

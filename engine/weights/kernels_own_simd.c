@@ -42,17 +42,6 @@ static inline TARGET __m256i codes_three(const uint8_t *b)
 			       _mm256_srli_epi16(fifths_of(bits), 2));
 }
 
-/* Sums of 4 products side by side; codes are at most 63. */
-static inline TARGET __m256i dot_unsigned(__m256i codes, __m256i x)
-{
-#if LANES == 16
-	return _mm256_dpbusd_epi32(_mm256_setzero_si256(), codes, x);
-#else
-	return _mm256_madd_epi16(_mm256_maddubs_epi16(codes, x),
-				 _mm256_set1_epi16(1));
-#endif
-}
-
 #if LANES == 16
 
 /* The same of two groups side by side: dwords of both from where they lie. */

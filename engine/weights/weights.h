@@ -90,15 +90,16 @@ uint64_t qwen_matrix_bytes(const struct qwen_matrix *w);
 /*
  * Activations of one token for the integer types: each group of 32 as int8_t q
  * and a scale d, with x ~ q * d.  `sum` is d times the sum of q, for offsets
- * of the weights.  `half`, or NULL, holds q in the order of INT4: of every 4
- * groups, their first halves, then their second ones.  All are padded with
- * zeros: `q` and `half` to a multiple of QWEN_PAD values, `d` and `sum` to one
- * of QWEN_PAD / QWEN_GROUP.
+ * of the weights, and `half_sum`, or NULL, those of the halves of groups.
+ * `half`, or NULL, holds q in the order of INT4: of every 4 groups, their first
+ * halves, then their second ones.  All are padded with zeros: `q` and `half` to
+ * a multiple of QWEN_PAD values, the others to that of their groups.
  */
 struct qwen_quants {
 	int8_t *q;
 	float *d, *sum;
 	int8_t *half;
+	float *half_sum;
 };
 #define QWEN_PAD 512
 /* Places the arrays for `cols` values in `mem`; returns the bytes they need. */

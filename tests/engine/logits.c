@@ -351,7 +351,7 @@ static void test_quantize(void)
 	static const float odd[] = { NAN, INFINITY, -INFINITY, -NAN };
 	static float x[ALL], d[GROUPS], sum[GROUPS];
 	static int8_t q[ALL];
-	const struct qwen_quants out = { q, d, sum, NULL };
+	const struct qwen_quants out = { .q = q, .d = d, .sum = sum };
 	uint64_t seed = 5050;
 
 	diag("seed %llu", (unsigned long long)seed);
