@@ -121,6 +121,8 @@ static bool host_has(const struct row *r)
 {
 	return r->check == VNNI ? __builtin_cpu_supports("avx512vnni") :
 	       r->check == VBMI ? __builtin_cpu_supports("avx512vbmi") :
+	       r->check == POPCNT ?
+				  __builtin_cpu_supports("avx512vpopcntdq") :
 				  true;
 }
 

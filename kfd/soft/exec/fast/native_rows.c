@@ -156,6 +156,7 @@ static void emit_check(struct soft_native_run *r, const struct row *row,
 	case PAIRS:
 	case VNNI:
 	case VBMI:
+	case POPCNT:
 	case HALF:
 		break;
 	case NAN_RESULT:

@@ -10,7 +10,7 @@
 #include "kfd/soft/exec/fast/native.h"
 
 enum check {
-	NONE, NAN_RESULT, ORDERED, LEAST, MOST, PAIRS, VNNI, VBMI,
+	NONE, NAN_RESULT, ORDERED, LEAST, MOST, PAIRS, VNNI, VBMI, POPCNT,
 	HALF, HALF_NAN, HALF_SOURCE,
 };
 
