@@ -472,7 +472,7 @@ static ALWAYS vi read_pair(const struct cpu_gemm *g, size_t row, size_t group,
 	vi half = (vi)_mm512_maskz_srlv_epi64(
 		0xff, each, _mm512_setr_epi64(0, 0, 4, 4, 0, 0, 4, 4));
 	/* No byte of a half and 120 is above 255. */
-	return (half & 0x0f0f0f0f) + 0x78787878;
+	return (vi)((vu)(half & 0x0f0f0f0f) + 0x78787878);
 }
 
 /* The same as read_columns() and turn_columns() of LANES stored columns. */

@@ -37,7 +37,7 @@ static ALWAYS vf load_all_pairs(enum cpu_gemm_type type, const void *p,
 				size_t i)
 {
 	return type == CPU_GEMM_BF16 ?
-		       load((const float *)((const uint16_t *)p + i)) :
+		       (vf)_mm512_loadu_si512((const uint16_t *)p + i) :
 		       pair_up(load_type(type, p, i),
 			       load_type(type, p, i + LANES));
 }
