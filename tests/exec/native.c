@@ -213,6 +213,9 @@ static const struct inst insts[] = {
 	{ "v_clz_i32_u32 v30, v10", 0 },
 	{ "v_ctz_i32_b32 v30, v10", 0 },
 	{ "v_bcnt_u32_b32 v30, v10, v11", 0 },
+	{ "v_mbcnt_lo_u32_b32 v30, v10, v11", 0 },
+	{ "v_mbcnt_lo_u32_b32 v30, -1, 0", 0 },
+	{ "v_mbcnt_hi_u32_b32 v30, v10, v11", 0 },
 	{ "v_ldexp_f16 v30, v10, v11", 0 },
 	{ "v_ldexp_f16_e64 v30, -v10, v11 clamp", 0 },
 	{ "v_dot2_f16_f16 v30, v10, v11, v12", 0 },
@@ -575,7 +578,8 @@ static bool becomes_host_code(const struct inst *t)
 	const bool vnni = !strncmp(t->text, "v_dot4", 6) ||
 			  !strncmp(t->text, "v_dot8", 6);
 	const bool vbmi = !strncmp(t->text, "v_perm_b32", 10);
-	const bool popcnt = !strncmp(t->text, "v_bcnt", 6);
+	const bool popcnt = !strncmp(t->text, "v_bcnt", 6) ||
+			    !strncmp(t->text, "v_mbcnt_lo", 10);
 
 	return soft_simd() == &soft_simd_v4 && !t->microop &&
 	       (!vnni || __builtin_cpu_supports("avx512vnni")) &&

@@ -144,6 +144,12 @@ static bool mix_allows(uint32_t mode)
 	return (mode & 0x50) == 0x50;
 }
 
+/* Of the first 32 lanes only. */
+static bool counts_lanes(uint16_t op)
+{
+	return op == ISA_v_mbcnt_lo_u32_b32 || op == ISA_v_mbcnt_hi_u32_b32;
+}
+
 /* The row of a microop that is no preparation, NULL: none. */
 const struct row *soft_native_find(const struct soft_microop *m, uint32_t mode)
 {
@@ -151,7 +157,7 @@ const struct row *soft_native_find(const struct soft_microop *m, uint32_t mode)
 	uint16_t op = m->part == SOFT_PART_Y ? in->op_y : in->op;
 	const struct row *r = look_up(m, op);
 
-	if (!r || !host_has(r) ||
+	if (!r || !host_has(r) || (m->half && counts_lanes(op)) ||
 	    (soft_native_is_mixed(m) && !mix_allows(mode)))
 		return NULL;
 	return m->fn == soft_simd_v4.ops[op].microop ||

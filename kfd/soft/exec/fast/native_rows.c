@@ -72,7 +72,8 @@ static void emit_step(struct soft_native_run *r, struct steps *t,
 	else if (s->s2 >= K_FIRST)
 		soft_host_op_mem(
 			r->code, s->op, d, k, s1,
-			soft_native_at(s->s2 - K_FIRST),
+			soft_native_at(s->s2 - K_FIRST +
+				       (s->s2 == K_BELOW ? 16 * t->i : 0)),
 			s->op != SOFT_HOST_BROADCASTD &&
 				s->op != SOFT_HOST_BROADCASTQ &&
 				soft_native_is_spread(s->s2 - K_FIRST), s->imm);
