@@ -117,6 +117,19 @@ static unsigned long large_kb(const void *base)
 	return kb;
 }
 
+/*
+ * Large pages for these, as far as the kernel has them.  What others hold just
+ * now it is asked for again.
+ */
+static void collapse_pages(char *p, size_t n)
+{
+	for (int tries = 0; tries < 8; tries++) {
+		if (madvise(p, n, MADV_COLLAPSE) == 0 || errno != EAGAIN)
+			return;
+		usleep(1000u << tries);
+	}
+}
+
 /* Are the file's first bytes in one, now that it is asked for? */
 static bool file_has_large(const struct qwen_map *m)
 {
@@ -126,7 +139,7 @@ static bool file_has_large(const struct qwen_map *m)
 	    madvise(m->base, m->size_bytes, MADV_HUGEPAGE) != 0)
 		return false;
 	(void)*first;
-	madvise(m->base, QWEN_LARGE_PAGE, MADV_COLLAPSE);
+	collapse_pages(m->base, QWEN_LARGE_PAGE);
 	return large_kb(m->base) != 0;
 }
 
@@ -310,7 +323,7 @@ static void *settle_maps(void *ctx)
 		if (s->how == QWEN_PAGES_MEMORY)
 			ok = pages_read(p.m, p.from, p.n, NULL);
 		else
-			madvise((char *)p.m->base + p.from, p.n, MADV_COLLAPSE);
+			collapse_pages((char *)p.m->base + p.from, p.n);
 	}
 	return NULL;
 }

@@ -1,4 +1,6 @@
 /* Weights in memory: mapped, in large pages, read at once or meanwhile. */
+#include <fcntl.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -159,9 +161,53 @@ static void test_meanwhile(const char *path)
 	qwen_settling_end(NULL);
 }
 
+/* Somebody has hold of pages of a file, for a moment: they lie in a pipe. */
+struct holder {
+	int pipe[2];
+	ssize_t bytes;
+	pthread_t thread;
+};
+
+static void *let_go(void *arg)
+{
+	struct holder *h = arg;
+	char page[4096];
+
+	usleep(3000);
+	for (ssize_t n = 1; h->bytes > 0 && n > 0; h->bytes -= n)
+		n = read(h->pipe[0], page, sizeof(page));
+	return NULL;
+}
+
+/* One of every large page but the first. */
+static void hold_pages(struct holder *h, const char *path)
+{
+	const int fd = open(path, O_RDONLY | O_CLOEXEC);
+	const off_t size = lseek(fd, 0, SEEK_END);
+
+	*h = (struct holder){ .bytes = 0 };
+	if (pipe2(h->pipe, O_CLOEXEC) != 0)
+		BUG("no pipe");
+	for (off_t at = QWEN_LARGE_PAGE; at + 4096 < size; at += QWEN_LARGE_PAGE) {
+		off_t from = at;
+		h->bytes += splice(fd, &from, h->pipe[1], NULL, 4096, 0);
+	}
+	close(fd);
+	if (pthread_create(&h->thread, NULL, let_go, h) != 0)
+		BUG("no thread");
+}
+
+static void hold_end(struct holder *h)
+{
+	pthread_join(h->thread, NULL);
+	close(h->pipe[0]);
+	close(h->pipe[1]);
+}
+
 /* A file system of memory gives large pages where the kernel allows it. */
 static void test_large_files(void)
 {
+	struct holder h;
 	char dir[] = "/dev/shm/t0-loading-XXXXXX";
 	struct qwen_tensors t;
 	struct err e = { 0 };
@@ -175,9 +221,11 @@ static void test_large_files(void)
 	if (qwen_pages_choose(&t, 0) != QWEN_PAGES_FILES) {
 		skip("/dev/shm has no large pages");
 	} else {
+		hold_pages(&h, path);
 		struct qwen_settling *s =
 			qwen_maps_settle(&t, QWEN_PAGES_FILES);
 		qwen_settling_wait(s);
+		hold_end(&h);
 		is_u64(smaps_kb(t.map, "ShmemPmdMapped") >= 4096, 1,
 		       "the file system's large pages are taken");
 		is_u64(smaps_kb(t.map, "AnonHugePages"), 0, "and not copied");
