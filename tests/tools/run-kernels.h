@@ -115,8 +115,8 @@ static inline int run_status(const char *object, const char *kernel,
 	int status;
 
 	buf_printf(&command,
-		   "timeout 100 %s/t0-run --device soft:%s %s %s/%s.co "
-		   "%s",
+		   "timeout 100 %s/t0-run --deadline 90 --device soft:%s %s "
+		   "%s/%s.co %s",
 		   getenv("T0_BUILD"), chip(), options, objects, object,
 		   kernel);
 	add_args(&command, arg, n);
