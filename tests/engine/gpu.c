@@ -214,7 +214,7 @@ static void test_own(const char *dir)
 	make_model(dir, QWEN_W_F32, true, true);
 	ref_open(&r, dir);
 	double *want = ref_logits(&r, ids, N);
-	for (size_t i = 0; i < ARRAY_SIZE(of); i++) {
+	for (size_t i = getenv("T0_SLOW") ? 0 : 1; i < ARRAY_SIZE(of); i++) {
 		const char *name = qwen_weights_name(of[i].w);
 		if (!ok(on_open(&o, dir, true, of[i].w),
 			"weights of %s are on the device", name))
