@@ -71,7 +71,8 @@ static uint32_t wait_change(struct threads *t, _Atomic uint32_t *at,
 	for (int i = in_full ? t->spins : t->spins / 100; i > 0; i--) {
 		now = atomic_load_explicit(at, memory_order_acquire);
 		if (now != old) {
-			slept[w] = in_full ? 0 : slept[w];
+			if (in_full)
+				slept[w] = 0;
 			return now;
 		}
 		__builtin_ia32_pause();

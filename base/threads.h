@@ -3,7 +3,8 @@
  *
  * For work of many short steps, such as a model's forward pass: each step is
  * split over the threads and ends in a barrier.  Waiting threads spin briefly,
- * then sleep, so an idle pool costs nothing.
+ * then sleep, so an idle pool costs nothing; they hardly spin where a pool has
+ * more threads than there are processors, or other programs have them.
  */
 #ifndef T0_BASE_THREADS_H
 #define T0_BASE_THREADS_H

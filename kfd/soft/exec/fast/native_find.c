@@ -144,7 +144,7 @@ static bool mix_allows(uint32_t mode)
 	return (mode & 0x50) == 0x50;
 }
 
-/* Of the first 32 lanes only. */
+/* What native.def says of it holds for the first 32 lanes only. */
 static bool counts_lanes(uint16_t op)
 {
 	return op == ISA_v_mbcnt_lo_u32_b32 || op == ISA_v_mbcnt_hi_u32_b32;

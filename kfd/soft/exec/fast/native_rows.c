@@ -69,7 +69,7 @@ static void emit_step(struct soft_native_run *r, struct steps *t,
 
 	if (s->kind == JOINS)
 		soft_host_kor(r->code, d, d, mask_n(t));
-	else if (s->s2 >= K_FIRST)
+	else if (s->s2 >= K_FIRST) /* K_BELOW is of both zmm */
 		soft_host_op_mem(
 			r->code, s->op, d, k, s1,
 			soft_native_at(s->s2 - K_FIRST +
