@@ -71,7 +71,6 @@ static void test_model(const char *path, const struct qwen_load *how,
 	bool good = qwen_model_load(&m, path, how, threads, &e);
 
 	models++;
-
 	if (!ok(good, "%s loads", name)) {
 		diag("%s", e.msg);
 		return;

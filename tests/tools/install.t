@@ -76,8 +76,8 @@ has "$tmp/usr/share/fish/vendor_completions.d/t0-run.fish" \
 ! command -v fish >/dev/null || ok 'which fish reads' \
 	fish -n "$tmp/usr/share/fish/vendor_completions.d/t0-run.fish"
 
+# It is compressed as fast as dpkg can.
 # shellcheck disable=SC2086 # a list of tools
-# Which compresses as fast as dpkg can.
 exits 0 'the package is made' env DPKG_DEB_COMPRESSOR_TYPE=gzip \
 	DPKG_DEB_COMPRESSOR_LEVEL=1 scripts/package "$build" "$tmp" $tools
 deb=$(echo "$tmp"/t0_*.deb)
