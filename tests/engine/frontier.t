@@ -8,7 +8,7 @@ q=$T0_BUILD/t0-qwen3
 printf 'one two three, %s, and so on.\n' $(seq 300) >"$tmp/text"
 head -c 400 "$tmp/text" >"$tmp/prompt"
 exits 0 'a model whose rows are whole blocks' "$q" train -q --data "$tmp/text" \
-	--length 1024 --rows 1 --layers 1 --hidden 256 --heads 4 --kv-heads 4 \
+	--length 512 --rows 1 --layers 1 --hidden 256 --heads 4 --kv-heads 4 \
 	--head-dim 64 --ffn 512 --vocab 300 --steps 2 --threads 1 "$tmp/m"
 mkdir "$tmp/scratch"
 export TMPDIR="$tmp/scratch"

@@ -405,12 +405,12 @@ int main(void)
 	/* The processor's model has an Engram, which needs to know the text. */
 	how.config.engram = (struct qwen_engram){ 61, 1 };
 	ok(qwen_synthetic_write(dir, &how, &e), "and has a table: %s", e.msg);
-	test_backend(dir, &load, threads, 1, slow ? 10000 : 200);
+	test_backend(dir, &load, threads, 1, slow ? 10000 : 100);
 	how.config.engram.rows = 0;
 	ok(qwen_synthetic_write(dir, &how, &e), "and none: %s", e.msg);
 	load.backend = &qwen_gpu;
 	load.device = "soft";
-	test_backend(dir, &load, threads, 1, slow ? 2000 : 30);
+	test_backend(dir, &load, threads, 1, slow ? 2000 : 20);
 	qwen_grammar_free(json);
 	qwen_lexicon_free(lexicon);
 	qwen_tokenizer_free(tok);

@@ -5,7 +5,7 @@
  * and when all have gone nothing of them is left.
  *
  * Then the server is killed, or told to end, under clients that wait: each
- * hears of it.  12 seconds, ten minutes with T0_SLOW=1; clients draw from
+ * hears of it.  8 seconds, ten minutes with T0_SLOW=1; clients draw from
  * T0_SEED (1).
  */
 #include <errno.h>
@@ -566,7 +566,7 @@ int main(void)
 	if (!ok(server.pid, "the server listens"))
 		return plan_done();
 	idle_threads = web_status(&server, "Threads:");
-	test_storm(slow ? 600 : 12);
+	test_storm(slow ? 600 : 8);
 	test_endless();
 	is_i64(web_end(&server, SIGTERM), 143, "a signal ends it");
 	snprintf(line, sizeof(line), "grep -q ' 0 dropped at the end' %s",
