@@ -2,19 +2,22 @@
  * Memory stays flat however many tokens a model makes: two sequences, filled to
  * the end of their context, emptied and begun again, on each backend.
  *
- * 3,000 tokens on the host and 900 on the device in software; 100,000 and 5,000
- * with T0_SLOW=1.  The first fill caches and pools: on the device about 600, for
- * every length of a context has memory of its own to find again.
+ * 2,400 tokens on the host and 260 on the device in software; 100,000 and 5,000
+ * with T0_SLOW=1.  Those before them fill caches and pools: on the device about
+ * 600, for every length of a context has memory of its own to find again.  A
+ * thread may still hold what it needed for the last group, and another one get its
+ * first late; so more follow where memory grew, a few times.  A leak always grows.
  */
 #include <malloc.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "engine/model/model.h"
 #include "engine/text/text.h"
 #include "tests/tap.h"
 
 enum { POSITIONS = 96, PROMPT = 7, SLACK_BYTES = 512 << 10 };
-enum { WARM_UP = 640 };
+enum { WARM_UP = 640, SPANS_MOST = 6 };
 
 /* Resident bytes, and those of the heap; sanitizers keep what is freed. */
 static bool used_bytes(long *resident, long *heap)
@@ -89,29 +92,37 @@ static bool write_two(struct writer *w, struct err *e)
 	return true;
 }
 
+static bool write_span(struct writer *w, long tokens, struct err *e)
+{
+	for (long done = 0; done < tokens; done += 2)
+		if (!write_two(w, e))
+			return false;
+	return true;
+}
+
 static void write_tokens(struct writer *w, const char *name, long tokens)
 {
-	long begin[2] = { 0 }, end[2] = { 0 }, done = 0;
+	long begin[2] = { 0 }, end[2] = { 0 };
 	struct err e = { 0 };
-	bool good = true;
-
-	for (; good && done < WARM_UP; done += 2)
-		good = write_two(w, &e);
+	bool good = write_span(w, WARM_UP, &e), flat = false;
 	bool seen = used_bytes(&begin[0], &begin[1]);
-	for (; good && done < tokens; done += 2)
-		good = write_two(w, &e);
-	used_bytes(&end[0], &end[1]);
-	ok(good && done >= tokens && w->bytes, "%s: %ld tokens %s", name, done,
-	   good ? "are made" : e.msg);
-	diag("%s: resident %ld KiB, %+ld after %ld tokens; heap %ld KiB, %+ld",
-	     name, begin[0] >> 10, (end[0] - begin[0]) / 1024,
-	     done - WARM_UP, begin[1] >> 10, (end[1] - begin[1]) / 1024);
-	if (!seen) {
-		skip("a sanitizer keeps freed memory");
-		return;
+
+	for (int i = 0; good && !flat && i < SPANS_MOST; i++) {
+		good = write_span(w, tokens, &e);
+		used_bytes(&end[0], &end[1]);
+		diag("%s: resident %ld KiB, %+ld after %ld tokens; heap %ld "
+		     "KiB, %+ld", name, begin[0] >> 10,
+		     (end[0] - begin[0]) / 1024, tokens, begin[1] >> 10,
+		     (end[1] - begin[1]) / 1024);
+		flat = end[0] - begin[0] < SLACK_BYTES &&
+		       end[1] - begin[1] < SLACK_BYTES;
+		memcpy(begin, end, sizeof(begin));
 	}
-	ok(end[0] - begin[0] < SLACK_BYTES && end[1] - begin[1] < SLACK_BYTES,
-	   "and memory stays as it was");
+	ok(good && w->bytes, "%s: tokens %s", name, good ? "are made" : e.msg);
+	if (seen)
+		ok(flat, "and memory stays as it was");
+	else
+		skip("a sanitizer keeps freed memory");
 }
 
 static void test_backend(const char *dir, const char *backend, long tokens)
@@ -164,8 +175,8 @@ int main(void)
 	if (!mkdtemp(dir) || !qwen_shape_find("tiny", &how.config, &e) ||
 	    !qwen_synthetic_write(dir, &how, &e))
 		BUG("%s: %s", dir, e.msg);
-	test_backend(dir, "cpu", slow ? 100000 : 3000);
-	test_backend(dir, "gpu", slow ? 5000 : 900);
+	test_backend(dir, "cpu", slow ? 100000 : 2400);
+	test_backend(dir, "gpu", slow ? 5000 : 260);
 	snprintf(command, sizeof(command), "rm -r '%s'", dir);
 	ok(system(command) == 0, "all is cleaned up");
 	return plan_done();
