@@ -114,13 +114,13 @@ exec sleep 100
 CHECK
 chmod +x "$tmp/check"
 echo 'env BOOST=30' >"$tmp/one"
-$e --check "$tmp/check" "$tmp/one" -- fake >"$tmp/out" 2>"$tmp/err" &
+$e --check "'$tmp/check'" "$tmp/one" -- fake >"$tmp/out" 2>"$tmp/err" &
 pid=$!
 until [ -s "$tmp/checked" ] || ! kill -0 $pid 2>/dev/null; do sleep 0.02; done
 kill -TERM $pid
 wait $pid
 is $? 143 'SIGTERM does not wait for a check'
-exits 0 'which is no verdict' $e --csv --check "$tmp/check" "$tmp/one" -- fake
+exits 0 'which is no verdict' $e --csv --check "'$tmp/check'" "$tmp/one" -- fake
 is "$(verdict BOOST=30)" keep 'so that it is tried again'
 
 # ---- killed, and out of time ----
