@@ -31,7 +31,7 @@ static bool store_flops(struct measuring *x, const struct cpu_problem *p,
 	static const char *const type[CPU_GEMM_TYPES] = {
 		[CPU_GEMM_F32] = "f32",	  [CPU_GEMM_F16] = "f16",
 		[CPU_GEMM_BF16] = "bf16", [CPU_GEMM_INT8] = "int8",
-		[CPU_GEMM_INT4] = "int4",
+		[CPU_GEMM_INT4] = "int4", [CPU_GEMM_CHANNEL8] = "channel8",
 	};
 	char params[160], name[CPU_GEMM_TEXT + 8], op[CPU_GEMM_TEXT];
 

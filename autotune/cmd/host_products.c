@@ -42,17 +42,21 @@ bool tune_host_problem(const struct tune_problem *p, struct cpu_problem *out,
 		if (cpu_gemm_may(CPU_LEVEL_BF16))
 			out->a_as = CPU_GEMM_BF16;
 		break;
+	case DSL_I8:
+		out->b_type = CPU_GEMM_CHANNEL8;
+		out->a_as = CPU_GEMM_INT8;
+		break;
 	default:
 		return err_set(e, ERR_UNSUPPORTED, "--device host: wanted "
-			       "--dtype f32, f16, bf16, bf16w8 or bf16w4 (of B; "
-			       "A and C are f32)");
+			       "--dtype f32, f16, bf16, i8, bf16w8 or bf16w4 "
+			       "(of B; A and C are f32)");
 	}
 	if (p->op.weights) {
 		out->a_as = CPU_GEMM_INT8;
 		out->b_type = p->op.weights == DSL_I8 ? CPU_GEMM_INT8 :
 							CPU_GEMM_INT4;
 	}
-	if (p->op.weights && (!p->op.b_trans || p->k % 32))
+	if (out->b_type >= CPU_GEMM_MADE && (!p->op.b_trans || p->k % 32))
 		return err_set(e, ERR_UNSUPPORTED, "--device host: integers "
 			       "are stored N x K (--layout nt), K a multiple of "
 			       "32");

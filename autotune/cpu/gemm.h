@@ -33,8 +33,9 @@
  * Or they become bytes, each 32 k's of a row with a scale, their largest value
  * over 127, and so do those of a B that is made; sums of 32 products are exact
  * then.  INT8 and INT4 are multiplied as they are stored.  Infinity and NaN make
- * all of their group NaN.  Where nothing of A may be rounded, integers of B
- * become f32.
+ * all of their group NaN.  With a B of CHANNEL8 a row of A is one group, and sums
+ * of all k's are exact; there are CPU_GEMM_CHANNEL_K of them at most.  Where
+ * nothing of A may be rounded, integers of B become f32.
  *
  * The bits of C depend on the shape, the configuration and the level of the
  * instruction set, never on the number of threads.
@@ -63,6 +64,7 @@ enum cpu_gemm_type {
 	CPU_GEMM_MADE,
 	CPU_GEMM_INT8, /* `b` is a struct cpu_gemm_ints */
 	CPU_GEMM_INT4,
+	CPU_GEMM_CHANNEL8,
 	CPU_GEMM_TYPES
 };
 
@@ -72,6 +74,9 @@ enum cpu_gemm_type {
  * scale + j * scale_row + i * scale_group, all in bytes.  INT8: a signed byte
  * each.  INT4: byte b has value b in its low half and b + 16 in its high one,
  * 8 added.
+ *
+ * CHANNEL8: bytes, too, but all of a row share a scale, in f32; q_group is 32,
+ * scale_group 0.
  */
 struct cpu_gemm_ints {
 	const uint8_t *q, *scale;
@@ -86,6 +91,9 @@ struct cpu_gemm_ints {
 typedef void cpu_gemm_make_fn(const void *b, size_t row, size_t n, size_t k0,
 			      size_t k, float *out, size_t ldo);
 #define CPU_GEMM_MADE_STEP 32
+
+/* 255 * 127 times so many is below 2^31. */
+#define CPU_GEMM_CHANNEL_K 65536
 
 /* ------------------------------------------------------- gemm_plan.c ---- */
 
@@ -156,10 +164,11 @@ static inline bool cpu_gemm_is_bytes(unsigned level)
 	return level >= CPU_LEVEL_VNNI;
 }
 /*
- * Rows of the largest tile of so many vectors; 0: there is none.  With AMX
- * vectors are of 16 values and rows multiples of 16; kc is 32.
+ * Rows of the largest tile of so many vectors for a B of a type; 0: there is
+ * none.  With AMX vectors are of 16 values and rows multiples of 16; kc is 32.
  */
-unsigned cpu_gemm_rows_max(unsigned level, unsigned vecs);
+unsigned cpu_gemm_rows_max(unsigned level, enum cpu_gemm_type b_type,
+			   unsigned vecs);
 /* Has this processor AMX with bf16, and does the system let us use it? */
 bool cpu_has_amx(void);
 /*
@@ -207,7 +216,8 @@ void cpu_gemm_part(const struct cpu_gemm *g, struct cpu_gemm_scratch *s,
 /*
  * The same of n products that have m, k, alpha, beta and A in common, as those
  * of one layer's input; A is packed once where it is packed.  The first's
- * configuration is for all.  A is coarse if all of them are.
+ * configuration is for all.  A is coarse if all of them are; B is of CHANNEL8 in
+ * all of them, or in none.
  */
 void cpu_gemm_list_part(const struct cpu_gemm *g, size_t n,
 			struct cpu_gemm_scratch *s, unsigned part,

@@ -8,19 +8,21 @@
 #include "autotune/cpu/gemm_int.h"
 
 extern const struct cpu_bytes_kernels cpu_bytes_vnni_v4, cpu_bytes_vnni_vl,
-	cpu_bytes_vnni_v3, cpu_bytes_v3;
+	cpu_bytes_vnni_v3, cpu_bytes_v3, cpu_channel_vnni_v4,
+	cpu_channel_vnni_vl, cpu_channel_vnni_v3, cpu_channel_v3;
 
-const struct cpu_bytes_kernels *cpu_bytes_kernels(unsigned level)
+const struct cpu_bytes_kernels *cpu_bytes_kernels(unsigned level,
+						  enum cpu_gemm_type b_type)
 {
-	switch (level) {
-	case CPU_LEVEL_VNNI:
-		return &cpu_bytes_vnni_v4;
-	case CPU_LEVEL_AVX_VNNI:
-		return cpu_has_avx_vnni() ? &cpu_bytes_vnni_v3 :
-					    &cpu_bytes_vnni_vl;
-	default:
-		return &cpu_bytes_v3;
-	}
+	const bool channel = b_type == CPU_GEMM_CHANNEL8;
+
+	if (level == CPU_LEVEL_VNNI)
+		return channel ? &cpu_channel_vnni_v4 : &cpu_bytes_vnni_v4;
+	if (level != CPU_LEVEL_AVX_VNNI)
+		return channel ? &cpu_channel_v3 : &cpu_bytes_v3;
+	if (cpu_has_avx_vnni())
+		return channel ? &cpu_channel_vnni_v3 : &cpu_bytes_vnni_v3;
+	return channel ? &cpu_channel_vnni_vl : &cpu_bytes_vnni_vl;
 }
 
 struct share {
@@ -30,10 +32,11 @@ struct share {
 	size_t groups; /* of k's */
 	size_t row0, row1, column0, column1;
 	/* The scratch: */
-	char *rows;   /* [rows][groups] */
-	float *pack;  /* a panel: [groups][QUADS + 1][width] */
+	char *rows;   /* packed, row_bytes() each */
+	float *pack;  /* a panel of columns */
 	float *space; /* of packing */
-	float *tile;  /* [rows][TILE_LD]: of columns that fill no vector */
+	/* [rows][TILE_LD]: columns that fill no vector, sums that wait */
+	float *tile;
 };
 #define TILE_LD (CPU_BYTES_VECS * 16)
 
@@ -45,6 +48,11 @@ static size_t size_min(size_t a, size_t b)
 static size_t width_of(const struct share *s)
 {
 	return s->how.vecs * s->kernels->lanes;
+}
+
+static size_t row_bytes(const struct share *s)
+{
+	return s->groups * s->kernels->row_step + s->kernels->row_end;
 }
 
 static size_t round_up(size_t n, size_t unit)
@@ -75,17 +83,24 @@ static void run_panel(const struct share *s, size_t j, size_t n, size_t g0,
 		      size_t ahead)
 {
 	const struct cpu_gemm *g = s->g;
-	const size_t lanes = s->kernels->lanes, width = round_up(n, lanes);
+	const struct cpu_bytes_kernels *kernels = s->kernels;
+	const size_t lanes = kernels->lanes, width = round_up(n, lanes);
 	const bool straight = width == n;
-	const float beta = g0 ? 1 : g->beta;
+	/* Parts are added up in C, or as integers. */
+	const bool adds = g0 && !kernels->exact;
 	struct cpu_bytes_block b = {
 		.groups = size_min(s->how.kc, s->groups - g0),
-		.rows_ld_bytes = s->groups * CPU_BYTES_ROW,
-		.columns = s->pack + g0 * CPU_BYTES_COLUMN * width,
+		.rows_ld_bytes = row_bytes(s),
+		.columns = s->pack + g0 * kernels->column_step * width,
 		.alpha = straight ? g->alpha : 1,
-		.beta = straight ? beta : g0 > 0,
+		.beta = adds ? 1 : straight ? g->beta : 0,
 		.ldc = straight ? g->ldc : TILE_LD,
+		.behind = s->groups - g0,
+		.first = g0 == 0,
+		.lds = TILE_LD,
 	};
+
+	b.last = b.groups == b.behind;
 
 	const size_t most = size_min(FETCHING_ROWS, s->row1 - s->row0);
 	size_t fetched = j + n;
@@ -97,15 +112,14 @@ static void run_panel(const struct share *s, size_t j, size_t n, size_t g0,
 		fetch_columns(s, fetched, fetch);
 		fetched = fetch;
 		b.rows = s->rows + (i - s->row0) * b.rows_ld_bytes +
-			 g0 * CPU_BYTES_ROW;
-		b.c = straight ? g->c + i * g->ldc + j :
-				 s->tile + (i - s->row0) * TILE_LD;
-		s->kernels->tile[width / lanes - 1][rows - 1](&b);
+			 g0 * kernels->row_step;
+		b.sums = s->tile + (i - s->row0) * TILE_LD;
+		b.c = straight ? g->c + i * g->ldc + j : b.sums;
+		kernels->tile[width / lanes - 1][rows - 1](&b);
 	}
-	if (!straight && g0 + b.groups == s->groups)
-		s->kernels->merge(s->tile, TILE_LD, s->row1 - s->row0, n,
-				  g->alpha, g->beta,
-				  g->c + s->row0 * g->ldc + j, g->ldc);
+	if (!straight && b.last)
+		kernels->merge(s->tile, TILE_LD, s->row1 - s->row0, n, g->alpha,
+			       g->beta, g->c + s->row0 * g->ldc + j, g->ldc);
 }
 
 static void run_columns(const struct share *s)
@@ -117,7 +131,7 @@ static void run_columns(const struct share *s)
 		size_t ahead = stored ? size_min(j + n + width_of(s),
 						 s->column1) :
 					j + n;
-		s->kernels->pack_columns(s->g, j, n, 0, s->groups, s->pack,
+		s->kernels->pack_columns(s->g, j, n, s->groups, s->pack,
 					 s->space);
 		for (size_t g0 = 0; g0 < s->groups; g0 += s->how.kc)
 			run_panel(s, j, n, g0, g0 ? j + n : ahead);
@@ -155,9 +169,9 @@ static unsigned cuts_of_rows(const struct share *s, size_t rows,
 static void lay_out(struct share *s, struct cpu_gemm_scratch *scratch)
 {
 	const size_t rows = s->row1 - s->row0, lanes = s->kernels->lanes;
-	const size_t row_words = s->groups * CPU_BYTES_ROW / sizeof(float);
-	size_t rows_words = round_up(rows * row_words, 16);
-	size_t pack = s->groups * CPU_BYTES_COLUMN * width_of(s);
+	size_t rows_words = round_up(rows * row_bytes(s) / sizeof(float), 16);
+	size_t pack = (s->groups * s->kernels->column_step +
+		       s->kernels->column_end) * width_of(s);
 	size_t space = lanes * s->groups * (CPU_BYTES_COLUMN + 8) + 64;
 	float *p = cpu_gemm_scratch_get(scratch, (rows_words + pack + space +
 						  rows * TILE_LD) *
@@ -175,14 +189,17 @@ void cpu_bytes_part(const struct cpu_gemm *g, size_t n,
 		    unsigned parts)
 {
 	struct share s = { .g = g,
-			   .kernels = cpu_bytes_kernels(how->level),
+			   .kernels = cpu_bytes_kernels(how->level, g->b_type),
 			   .how = *how,
 			   .groups = (g->k + CPU_BYTES_GROUP - 1) /
 				     CPU_BYTES_GROUP };
 	size_t columns = 0;
 
-	for (size_t i = 0; i < n; i++)
+	for (size_t i = 0; i < n; i++) {
 		columns += g[i].n;
+		if (cpu_bytes_kernels(how->level, g[i].b_type) != s.kernels)
+			BUG("a list of products by channels and by groups");
+	}
 	unsigned cuts = cuts_of_rows(&s, g->m, columns, parts);
 	cpu_gemm_split(g->m, how->rows, part % cuts, cuts, &s.row0, &s.row1);
 	if (s.row0 == s.row1)

@@ -2,62 +2,14 @@
  * autotune/cpu/gemm_bytes_simd.c - tiles of 8-bit integers: A and B in groups
  * of 32 k's that share a scale.
  *
- * Within a group sums are integers and exact, four products at a time; then
- * they are multiplied by both scales and added in f32.  Three ways to multiply
- * bytes: VNNI of AVX-512 and of AVX take one instruction for four products and
- * the sum, but unsigned bytes on one side, so B gets 128 added and every sum
- * begins with what that adds; AVX2 takes four.
+ * Within a group sums are integers and exact, four products at a time
+ * (gemm_quads.h); then they are multiplied by both scales and added in f32.
  */
-#include "autotune/cpu/gemm_simd.h"
+#include "autotune/cpu/gemm_quads.h"
 
 #if LANES >= 8
 
-/* How bytes are multiplied. */
-enum kind { AVX512_VNNI, AVX_VNNI, AVX2_BYTES };
-
-typedef int32_t viu __attribute__((vector_size(4 * LANES), aligned(4)));
 enum { GROUP = CPU_BYTES_GROUP, QUADS = GROUP / 4 };
-
-static ALWAYS vi spread_word(const char *p)
-{
-	int32_t w;
-
-	memcpy(&w, p, sizeof(w));
-#if LANES == 16
-	return (vi)_mm512_set1_epi32(w);
-#else
-	return (vi)_mm256_set1_epi32(w);
-#endif
-}
-
-static ALWAYS vf spread_float(const char *p)
-{
-	return (vf)spread_word(p);
-}
-
-/* sum += products of four bytes side by side; of b as `kind` has them. */
-static ALWAYS void add_quads(enum kind kind, vi *sum, vi b, vi a)
-{
-#if LANES == 16
-	(void)kind;
-	__asm__("vpdpbusd %2, %1, %0" : "+v"(*sum) : "v"(b), "v"(a));
-#else
-	if (kind == AVX512_VNNI)
-		__asm__("%{evex%} vpdpbusd %2, %1, %0"
-			: "+x"(*sum)
-			: "x"(b), "x"(a));
-	else if (kind == AVX_VNNI)
-		__asm__("%{vex%} vpdpbusd %2, %1, %0"
-			: "+x"(*sum)
-			: "x"(b), "x"(a));
-	else
-		*sum += (vi)_mm256_madd_epi16(
-			_mm256_maddubs_epi16(_mm256_abs_epi8((__m256i)b),
-					     _mm256_sign_epi8((__m256i)a,
-							      (__m256i)b)),
-			_mm256_set1_epi16(1));
-#endif
-}
 
 /* ---- the tile ---- */
 
@@ -365,16 +317,6 @@ static void pack_rows(const float *a, size_t lda, size_t rows, size_t k,
 	}
 }
 
-static ALWAYS float scale_at(const uint8_t *p)
-{
-	uint16_t h;
-	vh one = { 0 };
-
-	memcpy(&h, p, sizeof(h));
-	one[0] = h;
-	return widen_f16(one)[0];
-}
-
 /* The bytes of a stored group, and its scale. */
 static ALWAYS float read_group(const struct cpu_gemm *g, size_t row,
 			       size_t group, int8_t *q)
@@ -382,7 +324,7 @@ static ALWAYS float read_group(const struct cpu_gemm *g, size_t row,
 	const struct cpu_gemm_ints *m = g->b;
 	const uint8_t *p = m->q + row * m->q_row + group * m->q_group;
 
-	if (g->b_type == CPU_GEMM_INT8) {
+	if (g->b_type != CPU_GEMM_INT4) {
 		memcpy(q, p, GROUP);
 	} else {
 		const __m128i low = _mm_set1_epi8(15), eight = _mm_set1_epi8(8);
@@ -392,31 +334,28 @@ static ALWAYS float read_group(const struct cpu_gemm *g, size_t row,
 				 _mm_sub_epi8(_mm_and_si128(b, low), eight));
 		_mm_storeu_si128((void *)(q + 16), _mm_sub_epi8(h, eight));
 	}
-	return scale_at(m->scale + row * m->scale_row +
-			group * m->scale_group);
+	return cpu_gemm_scale(g, row, group);
 }
 
-/* LANES columns of groups g0 .., as bytes [column][groups * 32] and scales. */
+/* LANES columns, as bytes [column][groups * 32] and scales. */
 static ALWAYS void read_columns(const struct cpu_gemm *g, size_t column,
-				size_t n, size_t g0, size_t groups, int8_t *q,
-				float *d, float *made)
+				size_t n, size_t groups, int8_t *q, float *d,
+				float *made)
 {
 	for (size_t i = 0; i < n; i++) {
 		int8_t *to = q + i * groups * GROUP;
-		size_t k0 = g0 * GROUP, k = groups * GROUP;
 		int32_t sum;
 		if (g->b_type != CPU_GEMM_MADE) {
 			for (size_t j = 0; j < groups; j++)
 				d[j * LANES + i] = read_group(
-					g, column + i, g0 + j, to + j * GROUP);
+					g, column + i, j, to + j * GROUP);
 			continue;
 		}
-		k = k < g->k - k0 ? k : g->k - k0;
-		g->make(g->b, column + i, 1, k0, k, made, groups * GROUP);
+		g->make(g->b, column + i, 1, 0, g->k, made, groups * GROUP);
 		for (size_t j = 0; j < groups; j++)
 			d[j * LANES + i] = quantize_group(
-				made + j * GROUP, k - j * GROUP, to + j * GROUP,
-				&sum);
+				made + j * GROUP, g->k - j * GROUP,
+				to + j * GROUP, &sum);
 	}
 }
 
@@ -477,8 +416,7 @@ static ALWAYS vi read_pair(const struct cpu_gemm *g, size_t row, size_t group,
 
 /* The same as read_columns() and turn_columns() of LANES stored columns. */
 static ALWAYS void turn_stored(const struct cpu_gemm *g, size_t column,
-			       size_t g0, size_t groups, size_t vecs,
-			       float *out)
+			       size_t groups, size_t vecs, float *out)
 {
 	const struct cpu_gemm_ints *m = g->b;
 	const size_t step = (QUADS + 1) * vecs * LANES;
@@ -488,7 +426,7 @@ static ALWAYS void turn_stored(const struct cpu_gemm *g, size_t column,
 		vf v[LANES];
 #pragma GCC unroll 16
 		for (size_t i = 0; i < LANES; i++)
-			v[i] = (vf)read_pair(g, column + i, g0 + j, both);
+			v[i] = (vf)read_pair(g, column + i, j, both);
 		transpose(v);
 #pragma GCC unroll 16
 		for (size_t i = 0; i < LANES; i++)
@@ -500,7 +438,7 @@ static ALWAYS void turn_stored(const struct cpu_gemm *g, size_t column,
 	out -= (groups + 1) / 2 * 2 * step;
 	for (size_t j = 0; j < groups; j++, out += step) {
 		const uint8_t *p = m->scale + column * m->scale_row +
-				   (g0 + j) * m->scale_group;
+				   j * m->scale_group;
 		uint16_t h[LANES];
 		for (size_t i = 0; i < LANES; i++, p += m->scale_row)
 			memcpy(&h[i], p, sizeof(h[i]));
@@ -510,8 +448,8 @@ static ALWAYS void turn_stored(const struct cpu_gemm *g, size_t column,
 #endif
 
 static ALWAYS void pack_kind(enum kind kind, const struct cpu_gemm *g,
-			     size_t column, size_t columns, size_t g0,
-			     size_t groups, float *out, float *space)
+			     size_t column, size_t columns, size_t groups,
+			     float *out, float *space)
 {
 	size_t vecs = (columns + LANES - 1) / LANES;
 	/* What turn_columns() reads behind the last bytes is not used. */
@@ -523,8 +461,7 @@ static ALWAYS void pack_kind(enum kind kind, const struct cpu_gemm *g,
 		size_t left = columns - j * LANES;
 #if LANES == 16
 		if (left >= LANES && g->b_type != CPU_GEMM_MADE) {
-			turn_stored(g, column + j * LANES, g0, groups, vecs,
-				    out);
+			turn_stored(g, column + j * LANES, groups, vecs, out);
 			continue;
 		}
 #endif
@@ -533,7 +470,7 @@ static ALWAYS void pack_kind(enum kind kind, const struct cpu_gemm *g,
 			memset(d, 0, LANES * groups * sizeof(*d));
 		}
 		read_columns(g, column + j * LANES, left < LANES ? left : LANES,
-			     g0, groups, q, d, made);
+			     groups, q, d, made);
 		turn_columns(kind, q, d, groups, vecs, out);
 	}
 }
@@ -582,15 +519,17 @@ void CPU_GEMM_NAME(cpu_gemm_make_ints)(const struct cpu_gemm *g, size_t row,
 #define TABLE(kind, name) \
 	EACH(TILE, kind) \
 	static void pack_##kind(const struct cpu_gemm *g, size_t column, \
-				size_t columns, size_t g0, size_t groups, \
-				float *out, float *space) \
+				size_t columns, size_t groups, float *out, \
+				float *space) \
 	{ \
-		pack_kind(kind, g, column, columns, g0, groups, out, space); \
+		pack_kind(kind, g, column, columns, groups, out, space); \
 	} \
 	const struct cpu_bytes_kernels name = { \
 		.lanes = LANES, \
 		.rows = ROWS, \
 		.vecs = VECS, \
+		.row_step = CPU_BYTES_ROW, \
+		.column_step = CPU_BYTES_COLUMN, \
 		.tile = { EACH(NAME, kind) }, \
 		.pack_rows = pack_rows, \
 		.pack_columns = pack_##kind, \
@@ -619,15 +558,11 @@ void CPU_GEMM_NAME(cpu_gemm_make_ints)(const struct cpu_gemm *g, size_t row,
 			size_t in = (k0 + at) % CPU_BYTES_GROUP;
 			const uint8_t *p = m->q + (row + i) * m->q_row +
 					   group * m->q_group;
-			vh h = { 0 };
-			uint16_t bits;
-			int v = g->b_type == CPU_GEMM_INT8 ? (int8_t)p[in] :
+			int v = g->b_type != CPU_GEMM_INT4 ? (int8_t)p[in] :
 				in < 16 ? (p[in] & 15) - 8 :
 					  (p[in - 16] >> 4) - 8;
-			memcpy(&bits, m->scale + (row + i) * m->scale_row +
-				      group * m->scale_group, 2);
-			h[0] = bits;
-			out[i * ldo + at] = widen_f16(h)[0] * (float)v;
+			out[i * ldo + at] = cpu_gemm_scale(g, row + i, group) *
+					    (float)v;
 		}
 }
 

@@ -114,8 +114,13 @@ static inline size_t cpu_amx_bytes(unsigned parts, size_t rows, size_t k)
 #define CPU_BYTES_OFFSET 32
 #define CPU_BYTES_SCALE	 36
 #define CPU_BYTES_COLUMN 9
-#define CPU_BYTES_ROWS	 4 /* of a tile, at most */
+#define CPU_BYTES_ROWS	 8 /* of a tile, at most */
 #define CPU_BYTES_VECS	 3
+/*
+ * CHANNEL8: a row's are [groups] of 32 bytes, then -128 times the sum of all, and
+ * the scale; a panel of columns is [groups][8][width] words, then their scales.
+ */
+#define CPU_CHANNEL_ROW_END 8
 
 struct cpu_bytes_block {
 	const char *rows;
@@ -125,11 +130,25 @@ struct cpu_bytes_block {
 	float alpha, beta;
 	float *c;
 	size_t ldc;
+	/*
+	 * Of kernels that are exact: how many groups there are up to the end of
+	 * a row, these included, and sums of integers that wait between the
+	 * first of its parts and the last.
+	 */
+	size_t behind;
+	bool first, last;
+	float *sums;
+	size_t lds;
 };
 
 struct cpu_bytes_kernels {
 	unsigned lanes;
 	uint8_t rows, vecs; /* of the largest tile */
+	bool exact;	    /* sums of all k's are of integers */
+	/* Bytes of a packed row: of a group, and behind the last. */
+	uint8_t row_step, row_end;
+	/* Vectors of a packed column, likewise. */
+	uint8_t column_step, column_end;
 	/* c = alpha * rows * columns + beta * c, as cpu_gemm_kernels' tiles */
 	void (*tile[CPU_BYTES_VECS][CPU_BYTES_ROWS])(
 		const struct cpu_bytes_block *b);
@@ -137,13 +156,14 @@ struct cpu_bytes_kernels {
 			  char *out);
 	/* `space` holds (CPU_BYTES_COLUMN + 8) * lanes * groups + 64 floats. */
 	void (*pack_columns)(const struct cpu_gemm *g, size_t column,
-			     size_t columns, size_t g0, size_t groups,
-			     float *out, float *space);
+			     size_t columns, size_t groups, float *out,
+			     float *space);
 	void (*merge)(const float *t, size_t ldt, size_t rows, size_t columns,
 		      float alpha, float beta, float *c, size_t ldc);
 };
-/* Of a level of bytes that this processor has. */
-const struct cpu_bytes_kernels *cpu_bytes_kernels(unsigned level);
+/* Of a level of bytes that this processor has, for a B of a type. */
+const struct cpu_bytes_kernels *cpu_bytes_kernels(unsigned level,
+						  enum cpu_gemm_type b_type);
 
 struct cpu_amx_block {
 	const char *rows, *columns; /* packed */

@@ -110,15 +110,16 @@ const char *cpu_gemm_unit(unsigned level)
 	return unit[level];
 }
 
-unsigned cpu_gemm_rows_max(unsigned level, unsigned vecs)
+unsigned cpu_gemm_rows_max(unsigned level, enum cpu_gemm_type b_type,
+			   unsigned vecs)
 {
 	if (vecs < 1 || vecs > CPU_GEMM_VECS_MAX)
 		return 0;
 	if (level == CPU_AMX_LEVEL)
 		return vecs <= 2 ? CPU_AMX_ROWS_MAX : 0;
 	if (cpu_gemm_is_bytes(level))
-		return vecs <= cpu_bytes_kernels(level)->vecs ?
-			       cpu_bytes_kernels(level)->rows :
+		return vecs <= cpu_bytes_kernels(level, b_type)->vecs ?
+			       cpu_bytes_kernels(level, b_type)->rows :
 			       0;
 	return cpu_gemm_kernels(level)->rows[vecs - 1];
 }
@@ -173,6 +174,8 @@ static const char *illegal_bytes(const struct cpu_gemm *g,
 	       g->b_type < CPU_GEMM_MADE    ? "B is not of integers" :
 	       c->path != CPU_GEMM_NORMAL   ? "bytes have one path" :
 	       c->kc < 1 || c->depth != c->kc ? "depth is not kc" :
+	       g->b_type == CPU_GEMM_CHANNEL8 && g->k > CPU_GEMM_CHANNEL_K ?
+						"k is too large for exact sums" :
 						NULL;
 }
 
@@ -194,7 +197,8 @@ static const char *find_illegal(const struct cpu_gemm *g,
 		return "no such path";
 	if (c->path == CPU_GEMM_SWAPPED && !g->b_by_n)
 		return "B is stored [k][n]";
-	if (c->rows < 1 || c->rows > cpu_gemm_rows_max(c->level, c->vecs))
+	if (c->rows < 1 ||
+	    c->rows > cpu_gemm_rows_max(c->level, g->b_type, c->vecs))
 		return "no such tile";
 	if (c->nc < 1)
 		return "nc is 0";
@@ -367,16 +371,17 @@ static bool amx_pays(const struct cpu_gemm *g)
 
 /*
  * All of a panel's groups, that sums be added to C once, as long as they fit
- * half of the second cache and four rows of them half of the first.
+ * half of the second cache and a tile's rows of them half of the first.
  */
-#define BYTES_GROUPS 96
+#define BYTES_GROUPS 384
 
 static void plan_bytes(const struct cpu_gemm *g, unsigned level,
 		       struct cpu_gemm_config *c)
 {
-	const struct cpu_bytes_kernels *k = cpu_bytes_kernels(level);
+	const struct cpu_bytes_kernels *k = cpu_bytes_kernels(level, g->b_type);
 	size_t groups = (g->k + CPU_BYTES_GROUP - 1) / CPU_BYTES_GROUP;
-	size_t parts = (groups + BYTES_GROUPS - 1) / BYTES_GROUPS;
+	size_t most = BYTES_GROUPS / k->rows;
+	size_t parts = (groups + most - 1) / most;
 	uint16_t kc = (uint16_t)((groups + parts - 1) / parts);
 
 	*c = (struct cpu_gemm_config){ .level = (uint8_t)level,
@@ -442,7 +447,8 @@ void cpu_gemm_plan(const struct cpu_gemm *g, unsigned level,
 /* The best level of bytes there may be; 0: none. */
 static unsigned bytes_level(const struct cpu_gemm *g)
 {
-	if (g->a_as != CPU_GEMM_INT8 || g->b_type < CPU_GEMM_MADE)
+	if (g->a_as != CPU_GEMM_INT8 || g->b_type < CPU_GEMM_MADE ||
+	    (g->b_type == CPU_GEMM_CHANNEL8 && g->k > CPU_GEMM_CHANNEL_K))
 		return 0;
 	for (unsigned level = CPU_LEVEL_VNNI; level <= CPU_LEVEL_BYTES; level++)
 		if (cpu_gemm_may(level))

@@ -183,6 +183,26 @@ static ALWAYS vh load_half_some(const uint16_t *p, size_t n)
 	return load_half(h);
 }
 
+/* Of a group of a row of integers. */
+static ALWAYS float cpu_gemm_scale(const struct cpu_gemm *g, size_t row,
+				   size_t group)
+{
+	const struct cpu_gemm_ints *m = g->b;
+	const uint8_t *p = m->scale + row * m->scale_row +
+			   group * m->scale_group;
+	vh one = { 0 };
+	uint16_t h;
+	float f;
+
+	if (g->b_type == CPU_GEMM_CHANNEL8) {
+		memcpy(&f, p, sizeof(f));
+		return f;
+	}
+	memcpy(&h, p, sizeof(h));
+	one[0] = h;
+	return widen_f16(one)[0];
+}
+
 /* call(TYPE, ...) with a constant TYPE: each gets code of its own. */
 #define CPU_GEMM_EACH_TYPE(type, call, ...) \
 	switch (type) { \

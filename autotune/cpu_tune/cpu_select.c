@@ -80,6 +80,8 @@ static bool load_all(struct cpu_table *t, struct res_db *db, unsigned threads,
 		  .a_as = CPU_GEMM_INT8 },
 		{ .b_type = CPU_GEMM_INT4, .b_by_n = true,
 		  .a_as = CPU_GEMM_INT8 },
+		{ .b_type = CPU_GEMM_CHANNEL8, .b_by_n = true,
+		  .a_as = CPU_GEMM_INT8 },
 	};
 	for (size_t i = 0; ok && i < ARRAY_SIZE(kind); i++) {
 		struct loading l = { t, kind[i] };

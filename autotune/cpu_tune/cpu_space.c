@@ -12,7 +12,7 @@ static const char *const path_name[CPU_GEMM_PATHS] = { "auto", "dot", "normal",
 static const char *const level_name[] = { "v2",	  "v3",	  "v4",	      "amx",
 					  "bf16", "vnni", "avx-vnni", "bytes" };
 static const char *const type_name[CPU_GEMM_TYPES] = {
-	"f32", "f16", "bf16", "made", "int8", "int4"
+	"f32", "f16", "bf16", "made", "int8", "int4", "channel8"
 };
 
 /* ---- words ---- */
@@ -142,7 +142,7 @@ static void add_tiles(struct space *s, enum cpu_gemm_path path, unsigned level)
 	size_t columns = path == CPU_GEMM_SWAPPED ? s->g.m : s->g.n;
 
 	for (unsigned v = 1; v <= CPU_GEMM_VECS_MAX; v++) {
-		unsigned most = cpu_gemm_rows_max(level, v);
+		unsigned most = cpu_gemm_rows_max(level, s->g.b_type, v);
 		if (most == 0 || (v > 1 && (v - 1) * lanes >= columns))
 			continue;
 		unsigned rows[] = { most, most * 6 / 7, most * 2 / 3 };
@@ -162,7 +162,7 @@ static void add_bytes(struct space *s, unsigned level)
 	unsigned rows;
 
 	for (unsigned v = 1; v <= CPU_GEMM_VECS_MAX; v++) {
-		rows = cpu_gemm_rows_max(level, v);
+		rows = cpu_gemm_rows_max(level, s->g.b_type, v);
 		for (; rows; rows--)
 			for (size_t i = 0; i < ARRAY_SIZE(kc); i++)
 				add_config(s, &(struct cpu_gemm_config){

@@ -37,7 +37,7 @@ static double draw_normal(uint64_t *seed)
 
 enum { GROUP = 32 };
 
-/* Integers have their scales behind them. */
+/* Integers have their scales behind them; of CHANNEL8 there are fewer. */
 static size_t operand_bytes(enum cpu_gemm_type type, size_t n)
 {
 	switch (type) {
@@ -47,6 +47,9 @@ static size_t operand_bytes(enum cpu_gemm_type type, size_t n)
 	case CPU_GEMM_INT8:
 	case CPU_GEMM_INT4:
 		n = n / (type == CPU_GEMM_INT4 ? 2 : 1) + n / GROUP * 2;
+		break;
+	case CPU_GEMM_CHANNEL8:
+		n += n / GROUP * sizeof(float);
 		break;
 	default:
 		n *= 2;
@@ -64,7 +67,11 @@ static void fill_ints(uint8_t *p, enum cpu_gemm_type type, size_t n,
 		p[i] = (uint8_t)random_next(seed);
 	for (size_t i = 0; i < n / GROUP; i++) {
 		uint16_t h = (uint16_t)(0x2400 + random_next(seed) % 0x400);
-		memcpy(p + bytes + 2 * i, &h, sizeof(h));
+		float f = (float)float_value(h, 5, 10);
+		if (type == CPU_GEMM_CHANNEL8)
+			memcpy(p + bytes + sizeof(f) * i, &f, sizeof(f));
+		else
+			memcpy(p + bytes + sizeof(h) * i, &h, sizeof(h));
 	}
 }
 
@@ -122,8 +129,12 @@ static double b_at(const struct cpu_gemm *g, size_t k, size_t j)
 	const struct cpu_gemm_ints *m = g->b;
 	const uint8_t *q;
 	uint16_t h;
+	float f;
 
 	switch (g->b_type) {
+	case CPU_GEMM_CHANNEL8:
+		memcpy(&f, m->scale + j * m->scale_row, sizeof(f));
+		return f * (double)(int8_t)m->q[j * m->q_row + k];
 	case CPU_GEMM_INT8:
 	case CPU_GEMM_INT4:
 		q = m->q + j * m->q_row + k / GROUP * m->q_group;
@@ -156,12 +167,13 @@ static size_t choose_lines(size_t n, size_t most, size_t *at, uint64_t *seed)
 /* What rounding a value of A may change in it, at most. */
 static double rounding(const struct cpu_gemm *g, const float *a, size_t k)
 {
+	const size_t group = g->b_type == CPU_GEMM_CHANNEL8 ? g->k : GROUP;
+	const size_t from = k / group * group;
 	double most = 0;
 
 	if (g->a_as != CPU_GEMM_INT8)
 		return g->a_as == CPU_GEMM_BF16 ? fabs(a[k]) * 0x1p-8 : 0;
-	for (size_t i = k / GROUP * GROUP; i < g->k && i < k / GROUP * GROUP +
-							       GROUP; i++)
+	for (size_t i = from; i < g->k && i < from + group; i++)
 		most = fmax(most, fabs(a[i]));
 	return most / 254;
 }
@@ -195,6 +207,10 @@ static void ints_init(struct cpu_trial *t)
 		return;
 	t->ints = (struct cpu_gemm_ints){ q, q + g->n * groups * bytes,
 					  groups * bytes, bytes, groups * 2, 2 };
+	if (g->b_type == CPU_GEMM_CHANNEL8) {
+		t->ints.scale_row = sizeof(float);
+		t->ints.scale_group = 0;
+	}
 	t->b = q;
 	g->b = &t->ints;
 }

@@ -1,6 +1,7 @@
 /*
- * Host products with integers against sums in double: INT8 and INT4 as stored,
- * B that is made, every unit that multiplies bytes and those that do not.
+ * Host products with integers against sums in double: INT8, INT4 and CHANNEL8
+ * as stored, B that is made, every unit that multiplies bytes and those that do
+ * not.
  *
  * Some operands are whole multiples of each group's scale, so that nothing is
  * rounded but sums in f32; others are normal, and may err by half a step of a
@@ -52,12 +53,29 @@ static void make(const void *b, size_t row, size_t n, size_t k0, size_t k,
 		memcpy(out + i * ldo, p->made + (row + i) * p->g.k + k0, k * 4);
 }
 
+/* So many k's share a scale. */
+static size_t group_of(const struct cpu_gemm *g)
+{
+	return g->b_type == CPU_GEMM_CHANNEL8 ? g->k : GROUP;
+}
+
 /* A value of a group whose largest is 127 times its scale, if it is whole. */
 static double draw(const struct problem *p, size_t k, double scale)
 {
 	if (!p->whole)
 		return normal() * scale;
-	return scale * (k % GROUP == 0 ? 127 : (double)below(255) - 127);
+	return scale *
+	       (k % group_of(&p->g) == 0 ? 127 : (double)below(255) - 127);
+}
+
+static void store_scale(uint8_t *at, enum cpu_gemm_type type, uint16_t half)
+{
+	const float f = (float)float_value(half, 5, 10);
+
+	if (type == CPU_GEMM_CHANNEL8)
+		memcpy(at, &f, sizeof(f));
+	else
+		memcpy(at, &half, sizeof(half));
 }
 
 static void fill_b(struct problem *p)
@@ -71,13 +89,15 @@ static void fill_b(struct problem *p)
 		uint8_t *at = p->q + row * p->ints.q_row +
 			      group * p->ints.q_group;
 		int v = four ? (int)below(16) - 8 : (int)below(256) - 128;
-		if (k % GROUP == 0) {
+		if (k % group_of(g) == 0) {
 			uint16_t h = (uint16_t)float_bits(
 				ldexp(1 + (double)below(8) / 8,
 				      (int)below(8) - 8), 5, 10);
 			scale = float_value(h, 5, 10);
-			memcpy((uint8_t *)p->scale + row * p->ints.scale_row +
-			       group * p->ints.scale_group, &h, 2);
+			store_scale((uint8_t *)p->scale +
+					    row * p->ints.scale_row +
+					    group * p->ints.scale_group,
+				    g->b_type, h);
 		}
 		if (g->b_type == CPU_GEMM_MADE) {
 			p->made[i] = (float)draw(p, k, scale);
@@ -100,7 +120,8 @@ static void problem_init(struct problem *p, size_t m, size_t n, size_t k,
 {
 	size_t bytes = type == CPU_GEMM_INT4 ? GROUP / 2 : GROUP;
 	size_t groups = (k + GROUP - 1) / GROUP;
-	bool blocks = below(2); /* the scale in front of its integers */
+	/* The scale in front of its integers. */
+	bool blocks = below(2) && type != CPU_GEMM_CHANNEL8;
 
 	*p = (struct problem){
 		.g = { .m = m, .n = n, .k = k, .alpha = alpha, .beta = beta,
@@ -111,7 +132,7 @@ static void problem_init(struct problem *p, size_t m, size_t n, size_t k,
 	};
 	p->q = xmalloc(n * groups * (bytes + 2) + 1);
 	p->scale = blocks ? (uint16_t *)(void *)p->q :
-			    xmalloc(n * groups * 2 + 1);
+			    xmalloc(n * groups * 4 + 1);
 	p->ints = (struct cpu_gemm_ints){ p->q, (uint8_t *)p->scale,
 					  groups * bytes, bytes, groups * 2,
 					  2 };
@@ -120,6 +141,9 @@ static void problem_init(struct problem *p, size_t m, size_t n, size_t k,
 			p->q + 2, p->q, groups * (bytes + 2), bytes + 2,
 			groups * (bytes + 2), bytes + 2
 		};
+	if (type == CPU_GEMM_CHANNEL8)
+		p->ints = (struct cpu_gemm_ints){ p->q, (uint8_t *)p->scale,
+						  groups * bytes, bytes, 4, 0 };
 	p->made = xcalloc(n * k + 1, sizeof(float));
 	p->wide = xcalloc(n * k + 1, sizeof(double));
 	p->a = xcalloc(m * p->g.lda + 1, sizeof(float));
@@ -134,7 +158,9 @@ static void problem_init(struct problem *p, size_t m, size_t n, size_t k,
 	for (size_t i = 0; i < m; i++)
 		for (size_t j = 0; j < k; j++)
 			p->a[i * p->g.lda + j] = (float)draw(
-				p, j, ldexp(1, (int)((i + j / GROUP) % 9) - 4));
+				p, j,
+				ldexp(1, (int)((i + j / group_of(&p->g)) % 9) -
+						 4));
 	for (size_t i = 0; i < p->c_size; i++)
 		p->before[i] = beta == 0 ? NAN : (float)normal();
 	p->g.a = p->a;
@@ -154,14 +180,15 @@ static void problem_fini(struct problem *p)
 	free(p->wide);
 }
 
-/* Half a step of the group of x [k], over all that a row is multiplied with. */
-static double half_steps(const double *x, const double *other, size_t k)
+/* Half a step of the groups of x, over all that a row is multiplied with. */
+static double half_steps(const double *x, const double *other, size_t k,
+			 size_t group)
 {
 	double sum = 0;
 
-	for (size_t g = 0; g < k; g += GROUP) {
+	for (size_t g = 0; g < k; g += group) {
 		double most = 0, size = 0;
-		for (size_t i = g; i < k && i < g + GROUP; i++) {
+		for (size_t i = g; i < k && i < g + group; i++) {
 			most = fmax(most, fabs(x[i]));
 			size += fabs(other[i]);
 		}
@@ -188,9 +215,9 @@ static double worst(const struct problem *p, bool rounds)
 			}
 			bound = 0x1p-23 * 8 * sqrt((double)g->k * size);
 			if (rounds && !p->whole)
-				bound += half_steps(a, b, g->k);
+				bound += half_steps(a, b, g->k, group_of(g));
 			if (rounds && !p->whole && g->b_type == CPU_GEMM_MADE)
-				bound += 1.01 * half_steps(b, a, g->k);
+				bound += 1.01 * half_steps(b, a, g->k, GROUP);
 			if (g->beta != 0)
 				old = (double)g->beta *
 				      p->before[i * g->ldc + j];
@@ -217,7 +244,8 @@ static void run(struct problem *p, unsigned parts)
 
 static const char *const types[] = { [CPU_GEMM_MADE] = "made",
 				     [CPU_GEMM_INT8] = "int8",
-				     [CPU_GEMM_INT4] = "int4" };
+				     [CPU_GEMM_INT4] = "int4",
+				     [CPU_GEMM_CHANNEL8] = "channel8" };
 
 static bool good(const struct cpu_gemm_config *c, enum cpu_gemm_type type,
 		 bool whole)
@@ -241,23 +269,23 @@ static bool good(const struct cpu_gemm_config *c, enum cpu_gemm_type type,
 	return w <= 1;
 }
 
-/* Every tile of a unit, and every type. */
-static void test_tiles(unsigned level)
+/* Every tile of a unit for a type. */
+static void test_tiles(unsigned level, enum cpu_gemm_type type)
 {
 	unsigned tiles = 0, right = 0;
 
 	for (unsigned v = 1; v <= CPU_GEMM_VECS_MAX; v++)
-		for (unsigned r = 1; r <= cpu_gemm_rows_max(level, v); r++)
-			for (int i = 0; i < 12; i++, tiles++) {
+		for (unsigned r = cpu_gemm_rows_max(level, type, v); r; r--)
+			for (int i = 0; i < 4; i++, tiles++) {
 				uint16_t kc = (uint16_t)(1 + below(7));
 				struct cpu_gemm_config c = {
 					CPU_GEMM_NORMAL, (uint8_t)level,
 					(uint8_t)r, (uint8_t)v, kc, 1, kc, 0
 				};
-				right += good(&c, CPU_GEMM_MADE + i % 3, i & 1);
+				right += good(&c, type, i & 1);
 			}
-	ok(tiles > 0 && right == tiles, "%s: %u of %u tiles are right",
-	   cpu_gemm_unit(level), right, tiles);
+	ok(tiles > 0 && right == tiles, "%s, %s: %u of %u tiles are right",
+	   cpu_gemm_unit(level), types[type], right, tiles);
 }
 
 /* Integers where A must not be rounded. */
@@ -265,13 +293,15 @@ static void test_plain(unsigned level)
 {
 	struct cpu_gemm_config c = { CPU_GEMM_NORMAL, (uint8_t)level, 4, 2, 64,
 				     60, 128, 0 };
-	unsigned right = 0;
+	enum { EACH = 8 };
+	unsigned right = 0, all = 0;
 
-	for (int i = 0; i < 24; i++) {
-		c.path = i & 1 ? CPU_GEMM_NORMAL : CPU_GEMM_SWAPPED;
-		right += good(&c, i & 2 ? CPU_GEMM_INT8 : CPU_GEMM_INT4, false);
-	}
-	is_u64(right, 24, "%s: integers as f32", cpu_gemm_unit(level));
+	for (int type = CPU_GEMM_INT8; type < CPU_GEMM_TYPES; type++)
+		for (int i = 0; i < EACH; i++, all++) {
+			c.path = i & 1 ? CPU_GEMM_NORMAL : CPU_GEMM_SWAPPED;
+			right += good(&c, (enum cpu_gemm_type)type, false);
+		}
+	is_u64(right, all, "%s: integers as f32", cpu_gemm_unit(level));
 }
 
 /* Shares, and lists, change no bit. */
@@ -287,7 +317,7 @@ static void test_shares(unsigned level, enum cpu_gemm_type type)
 	problem_init(&p[1], 37, 50, 640, type, false, 1, .5f);
 	cpu_gemm_default(&p[0].g, &c);
 	c.level = (uint8_t)level;
-	c.rows = (uint8_t)cpu_gemm_rows_max(level, c.vecs = 2);
+	c.rows = (uint8_t)cpu_gemm_rows_max(level, type, c.vecs = 2);
 	p[0].g.config = &c;
 	run(&p[0], 1);
 	float *one = xmalloc(p[0].c_size * 4);
@@ -312,7 +342,7 @@ static void test_shares(unsigned level, enum cpu_gemm_type type)
 	problem_fini(&p[1]);
 }
 
-static void test_special(unsigned level)
+static void test_special(unsigned level, enum cpu_gemm_type type)
 {
 	struct cpu_gemm_config c = { CPU_GEMM_NORMAL, (uint8_t)level, 2, 2, 4,
 				     1, 4, 0 };
@@ -320,7 +350,7 @@ static void test_special(unsigned level)
 	size_t wrong = 0;
 
 	/* 16 groups are rounded together: the last of 33 is alone. */
-	problem_init(&p, 11, 40, 96, CPU_GEMM_INT8, false, 1, 0);
+	problem_init(&p, 11, 40, 96, type, false, 1, 0);
 	p.g.config = &c;
 	p.a[2 * p.g.lda + 40] = NAN;
 	p.a[5 * p.g.lda + 95] = -INFINITY;
@@ -330,8 +360,46 @@ static void test_special(unsigned level)
 		for (size_t j = 0; j < 40; j++)
 			wrong += (i == 2 || i == 5 || i == 10) ==
 				 (isfinite(p.c[i * p.g.ldc + j]) != 0);
-	is_u64(wrong, 0, "%s: what is no number stays in its row, and shows",
-	       cpu_gemm_unit(level));
+	is_u64(wrong, 0, "%s, %s: what is no number stays in its row, and "
+	       "shows", cpu_gemm_unit(level), types[type]);
+	problem_fini(&p);
+}
+
+/* As many k's as sums of a whole row may have, all of them the largest. */
+static void test_longest(unsigned level)
+{
+	const size_t k = CPU_GEMM_CHANNEL_K;
+	struct cpu_gemm_config c = { CPU_GEMM_NORMAL, (uint8_t)level, 2, 1, 96,
+				     1, 96, 0 };
+	struct problem p;
+	const char *why;
+	unsigned right = 0;
+
+	problem_init(&p, 2, 2, k, CPU_GEMM_CHANNEL8, true, 1, 0);
+	for (size_t i = 0; i < k; i++) {
+		p.a[i] = 127;
+		p.a[p.g.lda + i] = -127;
+		p.q[i] = 127;
+		p.q[k + i] = (uint8_t)-128;
+	}
+	for (int i = 0; i < 2; i++)
+		((float *)(void *)p.scale)[i] = 1;
+	p.g.config = &c;
+	run(&p, 1);
+	/* All are whole and have a float. */
+	for (int i = 0; i < 2; i++)
+		for (int j = 0; j < 2; j++)
+			right += p.c[(size_t)i * p.g.ldc + (size_t)j] ==
+				 (i == j ? 1.f : -1.f) * 127 *
+					 (j ? 128 : 127) * (float)k;
+	is_u64(right, 4, "%s: %zu of the largest", cpu_gemm_unit(level), k);
+	p.g.k += GROUP;
+	ok(!cpu_gemm_legal(&p.g, &c, &why) && strstr(why, "k is too large"),
+	   "and no more");
+	p.g.config = NULL;
+	cpu_gemm_default(&p.g, &c);
+	ok(!cpu_gemm_is_bytes(c.level), "which become f32");
+	p.g.k -= GROUP;
 	problem_fini(&p);
 }
 
@@ -375,10 +443,14 @@ int main(void)
 			skip("no %s here", cpu_gemm_unit(level));
 			continue;
 		}
-		test_tiles(level);
-		for (int type = CPU_GEMM_MADE; type < CPU_GEMM_TYPES; type++)
-			test_shares(level, (enum cpu_gemm_type)type);
-		test_special(level);
+		for (int i = CPU_GEMM_MADE; i < CPU_GEMM_TYPES; i++) {
+			const enum cpu_gemm_type type = (enum cpu_gemm_type)i;
+			test_tiles(level, type);
+			test_shares(level, type);
+			if (type != CPU_GEMM_MADE)
+				test_special(level, type);
+		}
+		test_longest(level);
 	}
 	test_names();
 	return plan_done();

@@ -190,7 +190,7 @@ static void every_tile(unsigned level)
 	unsigned tiles = 0, right = 0;
 
 	for (unsigned v = 1; v <= CPU_GEMM_VECS_MAX; v++)
-		for (unsigned r = 1; r <= cpu_gemm_rows_max(level, v); r++)
+		for (unsigned r = 1; r <= cpu_gemm_rows_max(level, CPU_GEMM_F32, v); r++)
 			for (int path = 2; path < CPU_GEMM_PATHS; path++) {
 				struct cpu_gemm_config c = {
 					(enum cpu_gemm_path)path,

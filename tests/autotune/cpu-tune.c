@@ -234,6 +234,8 @@ int main(void)
 			   CPU_GEMM_INT8);
 		candidates(9, 35, 96, CPU_GEMM_INT4, true, level,
 			   CPU_GEMM_INT8);
+		candidates(21, 75, 320, CPU_GEMM_CHANNEL8, true, level,
+			   CPU_GEMM_INT8);
 	}
 	mutants();
 	stored();

@@ -155,6 +155,14 @@ is "$(sql "$db" "SELECT count(*) || ' ' || min(origin) || ' ' || min(n) || ' ' |
 is "$(sql "$db" "SELECT printf('%.1f', value / 1e9) FROM v_results WHERE
 	area = 'gemm'")" "$(tr -d '\r' <"$tmp/out" | sed -n 2p | cut -d, -f3)" \
 	'with the median that is shown'
+exits 0 'bytes with a scale for each row are tuned' $tune --device host \
+	--shapes 4x48x64 --dtype i8 --layout nt --budget 0.1 --db "$tmp/i8.db" \
+	--csv --quiet
+has "$tmp/out" ',int8*channel8[n][k],' 'as what they are'
+has "$tmp/out" ,right 'and right'
+exits 2 'rows of bytes are of 32' $tune --device host --shapes 4x48x40 \
+	--dtype i8 --layout nt --db "$tmp/i8.db"
+has "$tmp/err" 'multiple of 32' 'is told'
 exits 2 'to measure is for the host' $tune --sizes 64 --measure --db "$db"
 exits 2 'an epilogue is not for the host' $tune --device host --sizes 64 \
 	--epilogue bias --db "$db"

@@ -399,7 +399,8 @@ static const char *const bench_type_name[] = { [CPU_GEMM_F32] = "f32",
 					       [CPU_GEMM_BF16] = "bf16",
 					       [CPU_GEMM_MADE] = "made",
 					       [CPU_GEMM_INT8] = "int8",
-					       [CPU_GEMM_INT4] = "int4" };
+					       [CPU_GEMM_INT4] = "int4",
+					       [CPU_GEMM_CHANNEL8] = "channel8" };
 
 static void bench_side_name(const struct bench *b, int side, char out[32])
 {

@@ -1,8 +1,9 @@
 /*
  * The host's GEMM against OpenBLAS and BLIS (bench-blas.h says how): f32,
  * square and of the shapes of Qwen3-0.6B (weights stored [n][k]), and with
- * weights of 16 bits.  Then bf16, int8 and int4 by the units for them, where A
- * is rounded, too, against oneDNN (onednn.h).
+ * weights of 16 bits.  Then bf16, bytes with a scale for each row, int8 and int4
+ * in groups by the units for them, where A is rounded, too, against oneDNN
+ * (onednn.h).
  *
  *	tests/bench/host-gemm [THREADS [M [v4|v3]]]
  *
@@ -113,6 +114,8 @@ static void ints_init(struct bench *b, struct cpu_gemm_ints *m)
 		q[i] = (uint8_t)random_next(&seed) & 0x3f;
 	*m = (struct cpu_gemm_ints){ q + 2, q, groups * (bytes + 2), bytes + 2,
 				     groups * (bytes + 2), bytes + 2 };
+	if (b->g.b_type == CPU_GEMM_CHANNEL8)
+		*m = (struct cpu_gemm_ints){ q + 4 * b->g.n, q, b->g.k, 32, 4, 0 };
 	b->g.b = m;
 }
 
@@ -226,6 +229,7 @@ static bool units(struct bench_rows *r, const struct bench_args *a,
 	};
 	static const struct cpu_problem kind[] = {
 		{ .b_type = CPU_GEMM_BF16, .a_as = CPU_GEMM_BF16 },
+		{ .b_type = CPU_GEMM_CHANNEL8, .a_as = CPU_GEMM_INT8 },
 		{ .b_type = CPU_GEMM_INT8, .a_as = CPU_GEMM_INT8 },
 		{ .b_type = CPU_GEMM_INT4, .a_as = CPU_GEMM_INT8 },
 	};
