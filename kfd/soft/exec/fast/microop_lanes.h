@@ -60,6 +60,18 @@ static inline bool lanes_repeat(const uint32_t *p)
 {
 	return !_mm512_cmpneq_epu32_mask(HALF(p, 0), HALF(p, 1));
 }
+
+/* And those in a line? */
+static inline bool lanes_repeat_line(const uint32_t *p, uint32_t step)
+{
+	const __m512i first = _mm512_set1_epi32((int)p[0]);
+	const __m128i by = _mm_cvtsi32_si128(__builtin_ctz(step));
+
+	return lanes_repeat(p) &&
+	       !_mm512_cmpneq_epu32_mask(
+		       _mm512_sub_epi32(HALF(p, 0), first),
+		       _mm512_sll_epi32(HALF(lanes_number, 0), by));
+}
 #undef HALF
 #else
 static inline uint32_t lanes_outside(const uint32_t *p, uint32_t low,
@@ -85,6 +97,14 @@ static inline bool lanes_off_line(const uint32_t *p, uint32_t step)
 
 	LANES(i) differ |= p[i] ^ (p[0] + lanes_number[i] * step);
 	return differ;
+}
+
+static inline bool lanes_repeat_line(const uint32_t *p, uint32_t step)
+{
+	uint32_t differ = 0;
+
+	LANES(i) differ |= p[i] ^ (p[0] + lanes_number[i] % 16 * step);
+	return !differ;
 }
 #endif
 

@@ -148,6 +148,16 @@ static inline void load_line_16(const uint8_t *p, uint32_t *to)
 					       (const __m256i *)(p + 2 * i))));
 }
 
+/* Sixteen of them, which both rows of lanes get. */
+static inline void load_row_16(const uint8_t *p, uint32_t *to)
+{
+	const __m512i v = _mm512_maskz_cvtepu16_epi32(
+		ALL16, _mm256_loadu_si256((const __m256i *)p));
+
+	_mm512_storeu_si512(to, v);
+	_mm512_storeu_si512(to + 16, v);
+}
+
 static inline void store_line_16(uint8_t *p, const uint32_t *from, int shift)
 {
 	for (int i = 0; i < SOFT_LANES; i += 16) {
@@ -183,6 +193,14 @@ static inline void load_line_16(const uint8_t *p, uint32_t *to)
 
 	memcpy(row, p, sizeof(row));
 	LANES(i) to[i] = row[i];
+}
+
+static inline void load_row_16(const uint8_t *p, uint32_t *to)
+{
+	uint16_t row[SOFT_LANES / 2];
+
+	memcpy(row, p, sizeof(row));
+	LANES(i) to[i] = row[i % 16];
 }
 
 static inline void store_line_16(uint8_t *p, const uint32_t *from, int shift)
@@ -546,11 +564,25 @@ LOAD_PART(low_i8, (uint16_t)(int8_t)*p, (*d & 0xffff0000) | v)
 LOAD_PART(high_u8, *p, (*d & 0xffff) | v << 16)
 LOAD_PART(high_i8, (uint32_t)(int8_t)*p, (*d & 0xffff) | v << 16)
 
+/* Halves of all lanes at once, where they lie in a line or two equal ones. */
+static inline bool load_halves(const struct soft_move *m, uint32_t *to)
+{
+	const uint8_t *p = m->host + m->offset[0];
+
+	if (m->exec != ~0u)
+		return false;
+	if (!lanes_off_line(m->offset, 2))
+		load_line_16(p, to);
+	else if (lanes_repeat_line(m->offset, 2)) /* as matrix fragments do */
+		load_row_16(p, to);
+	else
+		return false;
+	return true;
+}
+
 static void load_u16(const struct soft_move *m)
 {
-	if (in_order(m, 2))
-		load_line_16(m->host + m->offset[0], m->data);
-	else
+	if (!load_halves(m, m->data))
 		EACH_LANE(m, own.data[i] = get_u16(own.host + own.offset[i]));
 }
 
@@ -560,8 +592,7 @@ static inline void load_half(const struct soft_move *m, uint32_t mask,
 {
 	_Alignas(64) uint32_t v[SOFT_LANES];
 
-	if (in_order(m, 2)) {
-		load_line_16(m->host + m->offset[0], v);
+	if (load_halves(m, v)) {
 		LANES(i) m->data[i] = (m->data[i] & mask) | v[i] << shift;
 		return;
 	}
