@@ -65,6 +65,14 @@ is "$(q "SELECT unit, better, origin, r.inputs FROM v_results v
 	'insts/s|higher|hardware|{"args":"VOPD","rounds":"2"}' \
 	'a rate, and what it depends on'
 
+exits 0 'soft-gemm' "$bench/soft-gemm" 512
+tiles='"config":"128x128x32_w2x2_b2_p1_u1_g0_pad_wgp"'
+same soft-gemm/product "{\"op\":\"i8_nt_i32\",\"n\":512,$tiles}" rate 1e-9 \
+	"$(printed i8_nt_i32 2)"
+is "$(q "SELECT count(*) || ' ' || min(correct) FROM v_results WHERE
+	name = 'soft-gemm/product' AND metric = 'rate'")" '6 pass' \
+	'all of them are right'
+
 if command -v clang-19 >/dev/null; then
 	exits 0 'clang' "$bench/clang" add
 	same clang/add '{"type":"f32","by":"T0"}' time 1 \
