@@ -477,9 +477,9 @@ static ALWAYS void pack_kind(enum kind kind, const struct cpu_gemm *g,
 
 /* ---- integers as f32 ---- */
 
-void CPU_GEMM_NAME(cpu_gemm_make_ints)(const struct cpu_gemm *g, size_t row,
-				       size_t n, size_t k0, size_t k,
-				       float *out, size_t ldo)
+void SIMD(cpu_gemm_make_ints)(const struct cpu_gemm *g, size_t row,
+			      size_t n, size_t k0, size_t k,
+			      float *out, size_t ldo)
 {
 	for (size_t i = 0; i < n; i++)
 		for (size_t at = 0; at < k; at += GROUP) {
@@ -533,7 +533,7 @@ void CPU_GEMM_NAME(cpu_gemm_make_ints)(const struct cpu_gemm *g, size_t row,
 		.tile = { EACH(NAME, kind) }, \
 		.pack_rows = pack_rows, \
 		.pack_columns = pack_##kind, \
-		.merge = CPU_GEMM_NAME(cpu_gemm_merge), \
+		.merge = SIMD(cpu_gemm_merge), \
 	};
 
 #if LANES == 16
@@ -546,9 +546,9 @@ TABLE(AVX2_BYTES, cpu_bytes_v3)
 
 #else
 
-void CPU_GEMM_NAME(cpu_gemm_make_ints)(const struct cpu_gemm *g, size_t row,
-				       size_t n, size_t k0, size_t k,
-				       float *out, size_t ldo)
+void SIMD(cpu_gemm_make_ints)(const struct cpu_gemm *g, size_t row,
+			      size_t n, size_t k0, size_t k,
+			      float *out, size_t ldo)
 {
 	const struct cpu_gemm_ints *m = g->b;
 

@@ -331,7 +331,7 @@ static ALWAYS void pack_kind(enum kind kind, const struct cpu_gemm *g,
 		.tile = { EACH(NAME, kind) }, \
 		.pack_rows = pack_rows, \
 		.pack_columns = pack_##kind, \
-		.merge = CPU_GEMM_NAME(cpu_gemm_merge), \
+		.merge = SIMD(cpu_gemm_merge), \
 	};
 
 #if LANES == 16

@@ -180,8 +180,8 @@ static ALWAYS void by_type(enum cpu_gemm_type type, const struct cpu_gemm *g,
 		dot_strips(g, type, j0, j1, ahead_bytes, BROWS);
 }
 
-void CPU_GEMM_NAME(cpu_gemm_dot)(const struct cpu_gemm *g, size_t j0, size_t j1,
-				 size_t ahead_bytes)
+void SIMD(cpu_gemm_dot)(const struct cpu_gemm *g, size_t j0, size_t j1,
+			size_t ahead_bytes)
 {
 	if (!ahead_bytes)
 		ahead_bytes = AHEAD_BYTES;

@@ -123,29 +123,29 @@ static ALWAYS void columns_type(enum cpu_gemm_type type,
 	}
 }
 
-void CPU_GEMM_NAME(cpu_gemm_pack_lines)(const struct cpu_gemm_source *s,
-					size_t rows, size_t k, float *out)
+void SIMD(cpu_gemm_pack_lines)(const struct cpu_gemm_source *s,
+			       size_t rows, size_t k, float *out)
 {
 	CPU_GEMM_EACH_TYPE(s->type, lines_type, s, rows, k, out)
 }
 
-void CPU_GEMM_NAME(cpu_gemm_pack_rows)(const struct cpu_gemm_source *s,
-				       size_t k, size_t columns, size_t width,
-				       float *out)
+void SIMD(cpu_gemm_pack_rows)(const struct cpu_gemm_source *s,
+			      size_t k, size_t columns, size_t width,
+			      float *out)
 {
 	CPU_GEMM_EACH_TYPE(s->type, rows_type, s, k, columns, width, out)
 }
 
-void CPU_GEMM_NAME(cpu_gemm_pack_columns)(const struct cpu_gemm_source *s,
-					  size_t k, size_t columns,
-					  size_t width, float *out)
+void SIMD(cpu_gemm_pack_columns)(const struct cpu_gemm_source *s,
+				 size_t k, size_t columns,
+				 size_t width, float *out)
 {
 	CPU_GEMM_EACH_TYPE(s->type, columns_type, s, k, columns, width, out)
 }
 
-void CPU_GEMM_NAME(cpu_gemm_merge)(const float *t, size_t ldt, size_t rows,
-				   size_t columns, float alpha, float beta,
-				   float *c, size_t ldc)
+void SIMD(cpu_gemm_merge)(const float *t, size_t ldt, size_t rows,
+			  size_t columns, float alpha, float beta,
+			  float *c, size_t ldc)
 {
 	for (size_t i = 0; i < rows; i++, t += ldt, c += ldc) {
 		size_t j = 0;
@@ -157,9 +157,9 @@ void CPU_GEMM_NAME(cpu_gemm_merge)(const float *t, size_t ldt, size_t rows,
 	}
 }
 
-void CPU_GEMM_NAME(cpu_gemm_turn)(const float *t, size_t ldt, size_t rows,
-				  size_t columns, float alpha, float beta,
-				  float *c, size_t ldc)
+void SIMD(cpu_gemm_turn)(const float *t, size_t ldt, size_t rows,
+			 size_t columns, float alpha, float beta,
+			 float *c, size_t ldc)
 {
 	for (size_t i = 0; i < rows; i += LANES) {
 		size_t n = rows - i < LANES ? rows - i : LANES;

@@ -160,8 +160,8 @@ static ALWAYS void sweep_columns(const struct cpu_gemm *g,
 	if (g->k % BROWS)
 		add_all(g, type, sum, &q, step * BROWS, 1,
 			(int)(g->k % BROWS));
-	CPU_GEMM_NAME(cpu_gemm_merge)(sum, q.ld, g->m, width, g->alpha, g->beta,
-				      g->c + j, g->ldc);
+	SIMD(cpu_gemm_merge)(sum, q.ld, g->m, width, g->alpha, g->beta,
+			     g->c + j, g->ldc);
 }
 
 static ALWAYS void by_type(enum cpu_gemm_type type, const struct cpu_gemm *g,
@@ -175,8 +175,8 @@ static ALWAYS void by_type(enum cpu_gemm_type type, const struct cpu_gemm *g,
 			      ahead_bytes);
 }
 
-void CPU_GEMM_NAME(cpu_gemm_sweep)(const struct cpu_gemm *g, size_t j0,
-				   size_t j1, size_t ahead_bytes)
+void SIMD(cpu_gemm_sweep)(const struct cpu_gemm *g, size_t j0,
+			  size_t j1, size_t ahead_bytes)
 {
 	if (!ahead_bytes)
 		ahead_bytes = AHEAD_BYTES;

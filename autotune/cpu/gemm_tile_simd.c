@@ -206,19 +206,19 @@ static ALWAYS void run_tile(enum kind kind, const struct cpu_gemm_block *b,
 
 ALL(TILE)
 
-const struct cpu_gemm_kernels CPU_GEMM_NAME(cpu_gemm_kernels) = {
+const struct cpu_gemm_kernels SIMD(cpu_gemm_kernels) = {
 	.lanes = LANES,
 	.unit = 1,
 	.rows = ROWS,
 	.tile = { ALL(NAME) },
-	.make_ints = CPU_GEMM_NAME(cpu_gemm_make_ints),
-	.pack_lines = CPU_GEMM_NAME(cpu_gemm_pack_lines),
-	.pack_rows = CPU_GEMM_NAME(cpu_gemm_pack_rows),
-	.pack_columns = CPU_GEMM_NAME(cpu_gemm_pack_columns),
-	.merge = CPU_GEMM_NAME(cpu_gemm_merge),
-	.turn = CPU_GEMM_NAME(cpu_gemm_turn),
-	.dot = CPU_GEMM_NAME(cpu_gemm_dot),
-	.sweep = CPU_GEMM_NAME(cpu_gemm_sweep),
+	.make_ints = SIMD(cpu_gemm_make_ints),
+	.pack_lines = SIMD(cpu_gemm_pack_lines),
+	.pack_rows = SIMD(cpu_gemm_pack_rows),
+	.pack_columns = SIMD(cpu_gemm_pack_columns),
+	.merge = SIMD(cpu_gemm_merge),
+	.turn = SIMD(cpu_gemm_turn),
+	.dot = SIMD(cpu_gemm_dot),
+	.sweep = SIMD(cpu_gemm_sweep),
 };
 
 #if LANES == 16
@@ -229,11 +229,11 @@ const struct cpu_gemm_kernels cpu_gemm_kernels_bf16 = {
 	.unit = 2,
 	.rows = ROWS,
 	.tile = { ALL(NAME_BF16) },
-	.make_ints = CPU_GEMM_NAME(cpu_gemm_make_ints),
+	.make_ints = SIMD(cpu_gemm_make_ints),
 	.pack_lines = cpu_gemm_pairs_lines,
 	.pack_rows = cpu_gemm_pairs_rows,
 	.pack_columns = cpu_gemm_pairs_columns,
-	.merge = CPU_GEMM_NAME(cpu_gemm_merge),
-	.turn = CPU_GEMM_NAME(cpu_gemm_turn),
+	.merge = SIMD(cpu_gemm_merge),
+	.turn = SIMD(cpu_gemm_turn),
 };
 #endif

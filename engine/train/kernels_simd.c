@@ -7,8 +7,6 @@
 #include "engine/train/kernels.h"
 #include "engine/weights/kernels_simd.h"
 
-#define ALWAYS inline __attribute__((always_inline))
-
 /* ---- small products: a tile of sums stays in registers ---- */
 
 #define MOST_ROWS 6
@@ -389,8 +387,8 @@ static void approach(const float *x, size_t n, float share, float *y)
 		y[i] += (x[i] - y[i]) * share;
 }
 
-extern const struct train_kernels LEVEL(train_kernels_);
-const struct train_kernels LEVEL(train_kernels_) = {
+extern const struct train_kernels SIMD(train_kernels);
+const struct train_kernels SIMD(train_kernels) = {
 	.multiply = multiply_block,
 	.turn = turn_block,
 	.norm = norm_row,

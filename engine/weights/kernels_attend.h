@@ -12,8 +12,8 @@
 #define HEADS 4
 
 /* Keys of INT8 or INT4. */
-void LEVEL(qwen_scores_int_)(const struct qwen_matrix *k, const float *q,
-			     uint32_t heads, float *s, size_t lds);
+void SIMD(qwen_scores_int)(const struct qwen_matrix *k, const float *q,
+			   uint32_t heads, float *s, size_t lds);
 
 /* Asks for what is read some rows later. */
 INLINE void fetch_rows(const uint8_t *p, size_t bytes)

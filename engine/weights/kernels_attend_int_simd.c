@@ -89,7 +89,7 @@ static inline TARGET void bytes_init(bool four, struct bytes *b, const float *q,
 	const struct qwen_quants to = { .q = byte, .d = scale, .sum = sum };
 
 	(void)four; /* without AVX-512 */
-	LEVEL(qwen_quantize_)(q, d, &to);
+	SIMD(qwen_quantize)(q, d, &to);
 	for (uint32_t c = 0; c < d; c += BYTES, b++) {
 		memcpy(&b->q, byte + c, sizeof(b->q));
 		b->scale = spread_scales(scale + c / QWEN_GROUP);
@@ -214,7 +214,7 @@ static void scores_wide(const struct qwen_matrix *k, const float *q,
 			for (uint32_t c = 0; c < k->cols; c += QWEN_GROUP) {
 				float x[QWEN_GROUP];
 				vf v = { 0 };
-				LEVEL(qwen_unpack_)(k, r, c, QWEN_GROUP, x);
+				SIMD(qwen_unpack)(k, r, c, QWEN_GROUP, x);
 				for (int i = 0; i < QWEN_GROUP; i += LANES)
 					v = fma_(load(x + i),
 						 load(q + h * k->cols + c + i),
@@ -226,8 +226,8 @@ static void scores_wide(const struct qwen_matrix *k, const float *q,
 }
 #endif
 
-void LEVEL(qwen_scores_int_)(const struct qwen_matrix *k, const float *q,
-			     uint32_t heads, float *s, size_t lds)
+void SIMD(qwen_scores_int)(const struct qwen_matrix *k, const float *q,
+			   uint32_t heads, float *s, size_t lds)
 {
 #if LANES == 16
 	/* The first processors with AVX-512 have no such instruction. */

@@ -156,7 +156,7 @@ void score_keys(const struct qwen_matrix *k, const float *q, uint32_t heads,
 		EACH_HEADS(heads, SCORE, QWEN_W_F8, k, q, s, lds)
 		return;
 	default:
-		LEVEL(qwen_scores_int_)(k, q, heads, s, lds);
+		SIMD(qwen_scores_int)(k, q, heads, s, lds);
 	}
 }
 

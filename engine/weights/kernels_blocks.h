@@ -154,7 +154,7 @@ static inline TARGET void multiply_rows(const struct qwen_matrix *m,
 #endif
 
 /* The product of a type. */
-#define PRODUCT(NAME) LEVEL(qwen_product_##NAME##_)
+#define PRODUCT(NAME) SIMD(qwen_product_##NAME)
 #define PRODUCT_ARGS \
 	const struct qwen_matrix *m, uint32_t r0, uint32_t r1, \
 		const struct qwen_quants *x, uint32_t n, float *y, \

@@ -396,9 +396,9 @@ static inline float dot_row(const struct qwen_matrix *m, uint32_t row,
 }
 #endif
 
-void LEVEL(qwen_product_blocks_)(const struct qwen_matrix *w, uint32_t r0,
-				 uint32_t r1, const struct qwen_quants *x,
-				 uint32_t n, float *y, size_t ldy, bool add)
+void SIMD(qwen_product_blocks)(const struct qwen_matrix *w, uint32_t r0,
+			       uint32_t r1, const struct qwen_quants *x,
+			       uint32_t n, float *y, size_t ldy, bool add)
 {
 #if LANES == 16
 	/* The first processors with AVX-512 have no such instruction. */

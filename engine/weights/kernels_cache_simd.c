@@ -29,7 +29,7 @@ static inline vi to_f8(vf x)
 	return code | ((vi)x >> 24 & 0x80);
 }
 
-void LEVEL(qwen_narrow_f8_)(const float *x, size_t n, uint8_t *y)
+void SIMD(qwen_narrow_f8)(const float *x, size_t n, uint8_t *y)
 {
 	float part[LANES] = { 0 };
 	uint8_t code[LANES];
@@ -43,7 +43,7 @@ void LEVEL(qwen_narrow_f8_)(const float *x, size_t n, uint8_t *y)
 	memcpy(y, code, n);
 }
 
-void LEVEL(qwen_widen_f8_)(const uint8_t *x, size_t n, float *y)
+void SIMD(qwen_widen_f8)(const uint8_t *x, size_t n, float *y)
 {
 	float value[LANES];
 	uint8_t part[LANES] = { 0 };
@@ -82,8 +82,8 @@ static inline float most_of(const float *x)
 	return broken[0] ? NAN : most[0] > -least[0] ? most[0] : least[0];
 }
 
-void LEVEL(qwen_round_int4_)(const float *x, uint32_t n, uint8_t *code,
-			     uint16_t *scale)
+void SIMD(qwen_round_int4)(const float *x, uint32_t n, uint8_t *code,
+			   uint16_t *scale)
 {
 	const float round = 12582912.0f;
 
@@ -117,7 +117,7 @@ static inline __attribute__((always_inline)) vf turn_lanes(vf v, int s)
 	return fma_(v, sign, permute_two(v, v, from));
 }
 
-void LEVEL(qwen_turn_)(float *x, uint32_t n)
+void SIMD(qwen_turn)(float *x, uint32_t n)
 {
 	const uint32_t block = n & -n;
 	const vf scale = splat(1 / sqrtf((float)block));

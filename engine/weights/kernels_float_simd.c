@@ -124,9 +124,9 @@ ROW(f32, float, f32_one)
 ROW(f16, uint16_t, f16_one)
 ROW(bf16, uint16_t, bf16_one)
 
-void LEVEL(qwen_product_)(const struct qwen_matrix *w, uint32_t r0, uint32_t r1,
-			  const float *x, size_t ldx, uint32_t n, float *y,
-			  size_t ldy, bool add)
+void SIMD(qwen_product)(const struct qwen_matrix *w, uint32_t r0, uint32_t r1,
+			const float *x, size_t ldx, uint32_t n, float *y,
+			size_t ldy, bool add)
 {
 	if (w->type == QWEN_W_F32)
 		product_f32(w, r0, r1, x, ldx, n, y, ldy, add);
@@ -169,8 +169,8 @@ read_lines(const uint8_t *p, size_t bytes, size_t streams, size_t near,
 	return total;
 }
 
-uint64_t LEVEL(qwen_read_)(const void *p, size_t size_bytes, unsigned streams,
-			   size_t near_bytes, size_t far_bytes)
+uint64_t SIMD(qwen_read)(const void *p, size_t size_bytes, unsigned streams,
+			 size_t near_bytes, size_t far_bytes)
 {
 	switch (streams) {
 	case 1:
@@ -188,7 +188,7 @@ uint64_t LEVEL(qwen_read_)(const void *p, size_t size_bytes, unsigned streams,
 #define CHAINS	12
 #define EACH(X) X(0) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11)
 
-double LEVEL(qwen_fma_)(uint64_t rounds)
+double SIMD(qwen_fma)(uint64_t rounds)
 {
 	vf a = splat(0.999f), b = splat(1e-3f);
 #define INIT(i) vf s##i = splat((float)i);

@@ -31,8 +31,8 @@ static inline int32_t most_of(vi v)
 	return _mm_cvtsi128_si32(_mm_max_epi32(q, _mm_shuffle_epi32(q, 0xb1)));
 }
 
-void LEVEL(qwen_quantize_)(const float *x, uint32_t n,
-			   const struct qwen_quants *out)
+void SIMD(qwen_quantize)(const float *x, uint32_t n,
+			 const struct qwen_quants *out)
 {
 	const float round = 12582912.0f; /* 1.5 * 2^23: adding it rounds */
 
@@ -73,8 +73,8 @@ void LEVEL(qwen_quantize_)(const float *x, uint32_t n,
 
 /* ---- weights ---- */
 
-void LEVEL(qwen_unpack_)(const struct qwen_matrix *w, uint32_t row,
-			 uint32_t from, uint32_t n, float *out)
+void SIMD(qwen_unpack)(const struct qwen_matrix *w, uint32_t row,
+		       uint32_t from, uint32_t n, float *out)
 {
 	if (qwen_is_block(w->type)) {
 		unpack_blocks(w, row, from, n, out);
@@ -440,12 +440,12 @@ product_vnni(const struct qwen_matrix *w, uint32_t r0, uint32_t r1,
 }
 #endif
 
-void LEVEL(qwen_product_int_)(const struct qwen_matrix *w, uint32_t r0,
-			      uint32_t r1, const struct qwen_quants *x,
-			      uint32_t n, float *y, size_t ldy, bool add)
+void SIMD(qwen_product_int)(const struct qwen_matrix *w, uint32_t r0,
+			    uint32_t r1, const struct qwen_quants *x,
+			    uint32_t n, float *y, size_t ldy, bool add)
 {
 	if (qwen_is_block(w->type)) {
-		LEVEL(qwen_product_blocks_)(w, r0, r1, x, n, y, ldy, add);
+		SIMD(qwen_product_blocks)(w, r0, r1, x, n, y, ldy, add);
 		return;
 	}
 #if LANES == 16

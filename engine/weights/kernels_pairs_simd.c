@@ -100,9 +100,9 @@ static void multiply_pair(const struct qwen_matrix *m, struct pair p,
 				 y + p.row + t * ldy, ldy, 0, add, 1, 1);
 }
 
-void LEVEL(qwen_product_pairs_)(const struct qwen_matrix *w, uint32_t r0,
-				uint32_t r1, const uint16_t *x, size_t ldx,
-				uint32_t n, float *y, size_t ldy, bool add)
+void SIMD(qwen_product_pairs)(const struct qwen_matrix *w, uint32_t r0,
+			      uint32_t r1, const uint16_t *x, size_t ldx,
+			      uint32_t n, float *y, size_t ldy, bool add)
 {
 	struct pair pair[PAIRS_TOGETHER];
 	struct pairs p;

@@ -135,7 +135,7 @@ static void widen(enum qwen_weights type, const void *x, size_t n, float *y)
 		return;
 	}
 	if (type == QWEN_W_F8) {
-		LEVEL(qwen_widen_f8_)(x, n, y);
+		SIMD(qwen_widen_f8)(x, n, y);
 		return;
 	}
 	for (; i + LANES <= n; i += LANES)
@@ -204,29 +204,29 @@ static void narrow(enum qwen_weights type, const float *x, size_t n, void *y)
 	else if (type == QWEN_W_F16)
 		narrow_f16(x, n, h);
 	else if (type == QWEN_W_F8)
-		LEVEL(qwen_narrow_f8_)(x, n, y);
+		SIMD(qwen_narrow_f8)(x, n, y);
 	else
 		narrow_bf16(x, n, h);
 }
 
 #define STRING_(s) #s
 #define STRING(s) STRING_(s)
-extern const struct qwen_kernels LEVEL(qwen_kernels_);
-const struct qwen_kernels LEVEL(qwen_kernels_) = {
+extern const struct qwen_kernels SIMD(qwen_kernels);
+const struct qwen_kernels SIMD(qwen_kernels) = {
 	.name = STRING(SIMD_LEVEL),
-	.product = LEVEL(qwen_product_),
+	.product = SIMD(qwen_product),
 #if LANES == 16
-	.product_pairs = LEVEL(qwen_product_pairs_),
+	.product_pairs = SIMD(qwen_product_pairs),
 #endif
-	.product_int = LEVEL(qwen_product_int_),
-	.unpack = LEVEL(qwen_unpack_),
-	.quantize = LEVEL(qwen_quantize_),
-	.round_int4 = LEVEL(qwen_round_int4_),
-	.turn = LEVEL(qwen_turn_),
+	.product_int = SIMD(qwen_product_int),
+	.unpack = SIMD(qwen_unpack),
+	.quantize = SIMD(qwen_quantize),
+	.round_int4 = SIMD(qwen_round_int4),
+	.turn = SIMD(qwen_turn),
 	.scores = score_keys,
 	.mix = mix_values,
-	.read = LEVEL(qwen_read_),
-	.fma = LEVEL(qwen_fma_),
+	.read = SIMD(qwen_read),
+	.fma = SIMD(qwen_fma),
 	.rms_norm = rms_norm,
 	.rope = rope,
 	.swiglu = swiglu,

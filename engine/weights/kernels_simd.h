@@ -1,53 +1,16 @@
 /*
- * engine/weights/kernels_simd.h - vectors of one level of the instruction set,
- * for the *_simd.c files, in the compiler's types.  SIMD_LEVEL is v2, v3
- * or v4; names of functions end in it.
+ * engine/weights/kernels_simd.h - what the *_simd.c files have in common: loads
+ * of stored types, functions of vectors, functions of each level of the
+ * instruction set.
  */
 #ifndef T0_ENGINE_KERNELS_SIMD_H
 #define T0_ENGINE_KERNELS_SIMD_H
 
-#include <immintrin.h>
 #include <math.h>
 #include <string.h>
 
+#include "base/simd.h"
 #include "engine/weights/weights.h"
-
-#ifndef SIMD_LEVEL
-#define SIMD_LEVEL v2 /* the header alone */
-#endif
-#define CAT_(a, b) a##b
-#define CAT(a, b) CAT_(a, b)
-
-#if defined(__AVX512F__)
-#define LANES 16
-#elif defined(__AVX2__)
-#define LANES 8
-#else
-#define LANES 4
-#endif
-
-typedef float vf __attribute__((vector_size(4 * LANES)));
-typedef int32_t vi __attribute__((vector_size(4 * LANES)));
-typedef uint32_t vu __attribute__((vector_size(4 * LANES)));
-typedef uint16_t vh __attribute__((vector_size(2 * LANES)));
-/* The same without alignment, for loads and stores. */
-typedef float vfu __attribute__((vector_size(4 * LANES), aligned(4)));
-typedef uint16_t vhu __attribute__((vector_size(2 * LANES), aligned(1)));
-
-static inline vf load(const float *p)
-{
-	return *(const vfu *)p;
-}
-
-static inline void store(float *p, vf v)
-{
-	*(vfu *)p = v;
-}
-
-static inline vf splat(float x)
-{
-	return x - (vf){ 0 };
-}
 
 static inline vf fma_(vf a, vf b, vf c)
 {
@@ -129,34 +92,12 @@ static inline vf exp_(vf x)
 
 static inline vf load_bf16(const void *p)
 {
-	/* The compiler would widen in halves. */
-#if LANES == 16
-	vu u = (vu)_mm512_maskz_cvtepu16_epi32(0xffff, _mm256_loadu_si256(p));
-#elif LANES == 8
-	vu u = (vu)_mm256_cvtepu16_epi32(_mm_loadu_si128(p));
-#else
-	vu u = __builtin_convertvector(*(const vhu *)p, vu);
-#endif
-	return (vf)(u << 16);
+	return widen_bf16(load_half(p));
 }
 
 static inline vf load_f16(const void *p)
 {
-#if defined(__AVX512F__)
-	/* Masked by nothing: gcc 12 warns about the plain form. */
-	return (vf)_mm512_maskz_cvtph_ps(0xffff, _mm256_loadu_si256(p));
-#elif defined(__F16C__)
-	return (vf)_mm256_cvtph_ps(_mm_loadu_si128(p));
-#else
-	/* Shifted into place, then scaled by 2^112: exact, denormals too. */
-	vu h = __builtin_convertvector(*(const vhu *)p, vu);
-	vu sign = (h & 0x8000) << 16, rest = (h & 0x7fff) << 13;
-	vf v = (vf)rest * 0x1p112f;
-	vu big = (vu)((vi)((h & 0x7c00) == 0x7c00));
-
-	v = (vf)(((vu)v & ~big) | ((rest | 0x7f800000) & big));
-	return (vf)((vu)v | sign);
-#endif
+	return widen_f16(load_half(p));
 }
 
 static inline vf load_i8(const int8_t *p)
@@ -171,20 +112,6 @@ static inline vf load_i8(const int8_t *p)
 	vi v = { p[0], p[1], p[2], p[3] };
 #endif
 	return __builtin_convertvector(v, vf);
-}
-
-/* Lanes of two vectors, those of the second counted on. */
-static inline __attribute__((always_inline)) vf permute_two(vf a, vf b, vi from)
-{
-#ifdef __clang__ /* has shuffles by constants only */
-	vf r;
-
-	for (int i = 0; i < LANES; i++)
-		r[i] = from[i] < LANES ? a[from[i]] : b[from[i] - LANES];
-	return r;
-#else
-	return __builtin_shuffle(a, b, from);
-#endif
 }
 
 /* Stores the integers' low bytes. */
@@ -376,37 +303,35 @@ static inline uint32_t pairs_some(struct pairs *p, struct pair *out)
 
 /* ---- functions of the other files, of this level ---- */
 
-#define LEVEL(name) CAT(name, SIMD_LEVEL)
-
 /* kernels_float_simd.c */
-void LEVEL(qwen_product_)(const struct qwen_matrix *w, uint32_t r0, uint32_t r1,
-			  const float *x, size_t ldx, uint32_t n, float *y,
-			  size_t ldy, bool add);
-uint64_t LEVEL(qwen_read_)(const void *p, size_t size_bytes, unsigned streams,
-			   size_t near_bytes, size_t far_bytes);
-double LEVEL(qwen_fma_)(uint64_t rounds);
+void SIMD(qwen_product)(const struct qwen_matrix *w, uint32_t r0, uint32_t r1,
+			const float *x, size_t ldx, uint32_t n, float *y,
+			size_t ldy, bool add);
+uint64_t SIMD(qwen_read)(const void *p, size_t size_bytes, unsigned streams,
+			 size_t near_bytes, size_t far_bytes);
+double SIMD(qwen_fma)(uint64_t rounds);
 /* kernels_attend_simd.c */
-#define score_keys LEVEL(qwen_scores_)
-#define mix_values LEVEL(qwen_mix_)
+#define score_keys SIMD(qwen_scores)
+#define mix_values SIMD(qwen_mix)
 void score_keys(const struct qwen_matrix *keys, const float *q, uint32_t heads,
 		float *s, size_t lds);
 void mix_values(const struct qwen_matrix *values, const float *s, size_t lds,
 		uint32_t heads, float *y);
 /* kernels_cache_simd.c */
-void LEVEL(qwen_narrow_f8_)(const float *x, size_t n, uint8_t *y);
-void LEVEL(qwen_widen_f8_)(const uint8_t *x, size_t n, float *y);
-void LEVEL(qwen_round_int4_)(const float *x, uint32_t n, uint8_t *code,
-			     uint16_t *scale);
-void LEVEL(qwen_turn_)(float *x, uint32_t n);
+void SIMD(qwen_narrow_f8)(const float *x, size_t n, uint8_t *y);
+void SIMD(qwen_widen_f8)(const uint8_t *x, size_t n, float *y);
+void SIMD(qwen_round_int4)(const float *x, uint32_t n, uint8_t *code,
+			   uint16_t *scale);
+void SIMD(qwen_turn)(float *x, uint32_t n);
 /* kernels_int_simd.c */
-void LEVEL(qwen_product_int_)(const struct qwen_matrix *w, uint32_t r0,
-			      uint32_t r1, const struct qwen_quants *x,
-			      uint32_t n, float *y, size_t ldy, bool add);
+void SIMD(qwen_product_int)(const struct qwen_matrix *w, uint32_t r0,
+			    uint32_t r1, const struct qwen_quants *x,
+			    uint32_t n, float *y, size_t ldy, bool add);
 #if LANES == 16
 /* kernels_pairs_simd.c */
-void LEVEL(qwen_product_pairs_)(const struct qwen_matrix *w, uint32_t r0,
-				uint32_t r1, const uint16_t *x, size_t ldx,
-				uint32_t n, float *y, size_t ldy, bool add);
+void SIMD(qwen_product_pairs)(const struct qwen_matrix *w, uint32_t r0,
+			      uint32_t r1, const uint16_t *x, size_t ldx,
+			      uint32_t n, float *y, size_t ldy, bool add);
 /* What v4 uses, too, without its dot products of bytes. */
 void qwen_scores_v3(const struct qwen_matrix *keys, const float *q,
 		    uint32_t heads, float *s, size_t lds);
@@ -417,16 +342,16 @@ void qwen_product_blocks_v3(const struct qwen_matrix *w, uint32_t r0,
 			    uint32_t r1, const struct qwen_quants *x,
 			    uint32_t n, float *y, size_t ldy, bool add);
 #endif
-void LEVEL(qwen_unpack_)(const struct qwen_matrix *w, uint32_t row,
-			 uint32_t from, uint32_t n, float *out);
-void LEVEL(qwen_quantize_)(const float *x, uint32_t n,
-			   const struct qwen_quants *out);
+void SIMD(qwen_unpack)(const struct qwen_matrix *w, uint32_t row,
+		       uint32_t from, uint32_t n, float *out);
+void SIMD(qwen_quantize)(const float *x, uint32_t n,
+			 const struct qwen_quants *out);
 /* kernels_blocks_simd.c: of blocks */
-void LEVEL(qwen_product_blocks_)(const struct qwen_matrix *w, uint32_t r0,
-				 uint32_t r1, const struct qwen_quants *x,
-				 uint32_t n, float *y, size_t ldy, bool add);
+void SIMD(qwen_product_blocks)(const struct qwen_matrix *w, uint32_t r0,
+			       uint32_t r1, const struct qwen_quants *x,
+			       uint32_t n, float *y, size_t ldy, bool add);
 /* unpack_simd.c: the values of blocks */
-#define unpack_blocks LEVEL(qwen_unpack_blocks_)
+#define unpack_blocks SIMD(qwen_unpack_blocks)
 void unpack_blocks(const struct qwen_matrix *w, uint32_t row, uint32_t from,
 		   uint32_t n, float *out);
 
