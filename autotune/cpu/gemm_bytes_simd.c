@@ -9,12 +9,7 @@
 
 #if LANES >= 8
 
-enum { GROUP = CPU_BYTES_GROUP, QUADS = GROUP / 4 };
-
 /* ---- the tile ---- */
-
-#define ROWS_MAX CPU_BYTES_ROWS
-#define VECS_MAX CPU_BYTES_VECS
 
 /* One group of all rows and columns; constants where it is inlined. */
 static ALWAYS void add_group(enum kind kind, vf s[ROWS_MAX][VECS_MAX],
@@ -32,20 +27,7 @@ static ALWAYS void add_group(enum kind kind, vf s[ROWS_MAX][VECS_MAX],
 				(vi){ 0 } :
 				spread_word(p + (size_t)i * ldp +
 					    CPU_BYTES_OFFSET);
-#pragma GCC unroll 8
-	for (int k = 0; k < QUADS; k++) {
-		vi b[VECS_MAX];
-#pragma GCC unroll 3
-		for (int j = 0; j < vecs; j++)
-			b[j] = (vi)load(q + (k * vecs + j) * LANES);
-#pragma GCC unroll 4
-		for (int i = 0; i < rows; i++) {
-			vi a = spread_word(p + (size_t)i * ldp + 4 * k);
-#pragma GCC unroll 3
-			for (int j = 0; j < vecs; j++)
-				add_quads(kind, &sum[i][j], b[j], a);
-		}
-	}
+	add_products(kind, sum, p, ldp, q, rows, vecs);
 #pragma GCC unroll 3
 	for (int j = 0; j < vecs; j++)
 		scale[j] = load(q + (QUADS * vecs + j) * LANES);
@@ -75,10 +57,7 @@ static ALWAYS void run_tile(enum kind kind, const struct cpu_bytes_block *b,
 					   j * LANES);
 		}
 	for (size_t g = 0; g < b->groups; g++) {
-		/* The rows of the next tile stand behind these. */
-#pragma GCC unroll 4
-		for (int i = rows; i < 2 * rows; i++)
-			__builtin_prefetch(p + (size_t)i * b->rows_ld_bytes);
+		fetch_rows(p, b->rows_ld_bytes, rows);
 		add_group(kind, s, p, b->rows_ld_bytes, q, rows, vecs);
 		p += CPU_BYTES_ROW;
 		q += (QUADS + 1) * vecs * LANES;
@@ -112,11 +91,8 @@ static ALWAYS float most_of(const vf *x)
 	int32_t most = 0;
 	float f;
 
-	for (int i = 1; i < GROUP / LANES; i++) {
-		vi v = (vi)x[i] & 0x7fffffff;
-		vi more = v > top;
-		top = (more & v) | (~more & top);
-	}
+	for (int i = 1; i < GROUP / LANES; i++)
+		top = larger_of(top, (vi)x[i] & 0x7fffffff);
 #if LANES == 16
 	most = _mm512_reduce_max_epi32((__m512i)top);
 #else
@@ -190,12 +166,9 @@ static ALWAYS vi fold_vectors(vi *v, int n, bool sum)
 		vi high = lane + s + (odd & (LANES - s));
 #pragma GCC unroll 8
 		for (int i = 0; i < s; i++) {
-			__m512i a = (__m512i)permute_two((vf)v[i],
-							 (vf)v[i + s], low);
-			__m512i b = (__m512i)permute_two((vf)v[i],
-							 (vf)v[i + s], high);
-			v[i] = sum ? (vi)a + (vi)b :
-				     (vi)_mm512_maskz_max_epi32(0xffff, a, b);
+			vi a = (vi)permute_two((vf)v[i], (vf)v[i + s], low);
+			vi b = (vi)permute_two((vf)v[i], (vf)v[i + s], high);
+			v[i] = sum ? a + b : larger_of(a, b);
 		}
 	}
 	return v[0];
@@ -211,8 +184,7 @@ static ALWAYS vf scale_groups(const float *const *x, vf *inverse)
 	for (int i = 0; i < LANES; i++) {
 		vi a = (vi)load(x[i]) & 0x7fffffff;
 		vi b = (vi)load(x[i] + LANES) & 0x7fffffff;
-		top[i] = (vi)_mm512_maskz_max_epi32(0xffff, (__m512i)a,
-						    (__m512i)b);
+		top[i] = larger_of(a, b);
 	}
 	d = (vf)fold_vectors(top, LANES, false) / 127;
 	one = 1 / d;
@@ -223,8 +195,6 @@ static ALWAYS vf scale_groups(const float *const *x, vf *inverse)
 /* Two groups of 32 values, times a factor each, to their nearest integers. */
 static ALWAYS vi round_pair(const float *const *x, const float *factor)
 {
-	const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6,
-						10, 14, 3, 7, 11, 15);
 	__m512i v[4];
 
 #pragma GCC unroll 4
@@ -232,10 +202,7 @@ static ALWAYS vi round_pair(const float *const *x, const float *factor)
 		v[i] = _mm512_maskz_cvtps_epi32(
 			0xffff, (__m512)(load(x[i / 2] + i % 2 * LANES) *
 					 splat(factor[i / 2])));
-	return (vi)_mm512_maskz_permutexvar_epi32(
-		0xffff, order,
-		_mm512_packs_epi16(_mm512_packs_epi32(v[0], v[1]),
-				   _mm512_packs_epi32(v[2], v[3])));
+	return pack_bytes(v);
 }
 
 /* Their integers and offsets. */
@@ -493,14 +460,6 @@ void SIMD(cpu_gemm_make_ints)(const struct cpu_gemm *g, size_t row,
 
 /* ---- the tables ---- */
 
-#define TILE(kind, rows, vecs) \
-	static void tile_##kind##_##vecs##_##rows( \
-		const struct cpu_bytes_block *b) \
-	{ \
-		run_tile(kind, b, rows, vecs); \
-	}
-#define NAME(kind, rows, vecs) \
-	[vecs - 1][rows - 1] = tile_##kind##_##vecs##_##rows,
 #if LANES == 16
 #define EACH_ROWS(do, kind, v) \
 	do(kind, 1, v) do(kind, 2, v) do(kind, 3, v) do(kind, 4, v)

@@ -10,33 +10,7 @@
 
 #if LANES >= 8
 
-enum { GROUP = CPU_BYTES_GROUP, QUADS = GROUP / 4 };
-
 /* ---- the tile ---- */
-
-#define ROWS_MAX CPU_BYTES_ROWS
-#define VECS_MAX CPU_BYTES_VECS
-
-/* One group of all rows and columns; constants where it is inlined. */
-static ALWAYS void add_group(enum kind kind, vi s[ROWS_MAX][VECS_MAX],
-			     const char *p, size_t ldp, const float *q,
-			     int rows, int vecs)
-{
-#pragma GCC unroll 8
-	for (int k = 0; k < QUADS; k++) {
-		vi b[VECS_MAX];
-#pragma GCC unroll 3
-		for (int j = 0; j < vecs; j++)
-			b[j] = (vi)load(q + (k * vecs + j) * LANES);
-#pragma GCC unroll 8
-		for (int i = 0; i < rows; i++) {
-			vi a = spread_word(p + (size_t)i * ldp + 4 * k);
-#pragma GCC unroll 3
-			for (int j = 0; j < vecs; j++)
-				add_quads(kind, &s[i][j], b[j], a);
-		}
-	}
-}
 
 /* What the sums of a row begin with, and its scale: behind its integers. */
 static ALWAYS const char *row_end(const struct cpu_bytes_block *b, int i)
@@ -74,11 +48,8 @@ static ALWAYS void run_tile(enum kind kind, const struct cpu_bytes_block *b,
 					   j * LANES);
 		}
 	for (size_t g = 0; g < b->groups; g++) {
-		/* The rows of the next tile stand behind these. */
-#pragma GCC unroll 8
-		for (int i = rows; i < 2 * rows; i++)
-			__builtin_prefetch(p + (size_t)i * ldp);
-		add_group(kind, s, p, ldp, q, rows, vecs);
+		fetch_rows(p, ldp, rows);
+		add_products(kind, s, p, ldp, q, rows, vecs);
 		p += GROUP;
 		q += QUADS * vecs * LANES;
 	}
@@ -106,15 +77,6 @@ static ALWAYS void run_tile(enum kind kind, const struct cpu_bytes_block *b,
 enum { PARTS = GROUP / LANES }; /* vectors of a group */
 /* As many values are rounded together, where there are. */
 #define STEP (LANES == 16 ? 2 * GROUP : GROUP)
-
-static ALWAYS vi larger_of(vi a, vi b)
-{
-#if LANES == 16
-	return (vi)_mm512_maskz_max_epi32(0xffff, (__m512i)a, (__m512i)b);
-#else
-	return (vi)_mm256_max_epi32((__m256i)a, (__m256i)b);
-#endif
-}
 
 /* Halves are folded until one value is left, in all lanes. */
 static ALWAYS vi fold_lanes(vi v, bool sum)
@@ -156,8 +118,6 @@ static ALWAYS void round_step(const float *x, size_t n, float factor, char *out,
 			      vi *offset)
 {
 #if LANES == 16
-	const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6,
-						10, 14, 3, 7, 11, 15);
 	__m512i v[4];
 	vi q, sum = { 0 };
 
@@ -168,10 +128,7 @@ static ALWAYS void round_step(const float *x, size_t n, float factor, char *out,
 				       0xffff, (__m512)(load(x + i * LANES) *
 							splat(factor))) :
 			       _mm512_setzero_si512();
-	q = (vi)_mm512_maskz_permutexvar_epi32(
-		0xffff, order,
-		_mm512_packs_epi16(_mm512_packs_epi32(v[0], v[1]),
-				   _mm512_packs_epi32(v[2], v[3])));
+	q = pack_bytes(v);
 	memcpy(out, &q, n);
 	add_quads(AVX512_VNNI, &sum, (vi){ 0 } + (int32_t)0x80808080, q);
 	*offset = (vi)((vu)*offset - (vu)sum);
@@ -285,14 +242,6 @@ static ALWAYS void pack_kind(enum kind kind, const struct cpu_gemm *g,
 
 /* ---- the tables ---- */
 
-#define TILE(kind, rows, vecs) \
-	static void tile_##kind##_##vecs##_##rows( \
-		const struct cpu_bytes_block *b) \
-	{ \
-		run_tile(kind, b, rows, vecs); \
-	}
-#define NAME(kind, rows, vecs) \
-	[vecs - 1][rows - 1] = tile_##kind##_##vecs##_##rows,
 #if LANES == 16
 #define EACH_ROWS(do, kind, v) \
 	do(kind, 1, v) do(kind, 2, v) do(kind, 3, v) do(kind, 4, v) \

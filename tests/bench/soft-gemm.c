@@ -42,7 +42,7 @@ static double cpu_clock(clockid_t which)
 }
 
 /* FLOP/s of a unit of this core. */
-static double spin(unsigned level)
+static double spin_unit(unsigned level)
 {
 	const double from = cpu_clock(CLOCK_THREAD_CPUTIME_ID);
 	const double flop = cpu_gemm_spin(level, SPINS);
@@ -68,7 +68,7 @@ struct placed {
 	struct kfd_mem *a, *b, *c;
 };
 
-static bool place(struct cc_dev *d, struct placed *p, struct err *e)
+static bool place_operands(struct cc_dev *d, struct placed *p, struct err *e)
 {
 	struct gemm_operands o = { .alpha = 1 };
 
@@ -105,8 +105,8 @@ static bool is_right(struct cc_dev *d, struct placed *p, struct err *e)
 					  "are wrong", wrong, LOOKED_AT));
 }
 
-static bool measure(struct bench_rows *r, struct cc_dev *d, struct placed *p,
-		    struct table *t, struct err *e)
+static bool measure_product(struct bench_rows *r, struct cc_dev *d,
+			    struct placed *p, struct table *t, struct err *e)
 {
 	const unsigned rounds = bench_rounds(ROUNDS);
 	const unsigned level = unit_of(p->x.op.in);
@@ -123,7 +123,7 @@ static bool measure(struct bench_rows *r, struct cc_dev *d, struct placed *p,
 		if (!gemm_steps(d, &p->code, &p->launch, e))
 			return false;
 		rate[i] = flop / (cpu_clock(CLOCK_PROCESS_CPUTIME_ID) - from);
-		share[i] = rate[i] / spin(level);
+		share[i] = rate[i] / spin_unit(level);
 	}
 	gemm_op_name(&p->x.op, op, sizeof(op));
 	gemm_config_name(&p->x.c, how, sizeof(how));
@@ -156,7 +156,8 @@ static bool run_one(struct bench_rows *r, struct cc_dev *d, size_t which,
 	    !gemm_compile(&p.x.op, &p.x.c, &options, &p.code, e))
 		return false;
 	gemm_case_fill(&p.x, &seed);
-	bool good = place(d, &p, e) && measure(r, d, &p, t, e);
+	bool good = place_operands(d, &p, e) &&
+		    measure_product(r, d, &p, t, e);
 	for (size_t i = 0; i < ARRAY_SIZE(m); i++)
 		if (*m[i])
 			kfd_mem_free(d->dev, *m[i]);

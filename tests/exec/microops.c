@@ -131,12 +131,14 @@ static void random_plane(struct isa_gen_state *g, uint32_t *p)
 static void random_addresses(struct isa_gen_state *g,
 			     uint32_t (*v)[SOFT_LANES])
 {
-	const uint32_t step = gen_percent(g, 30) ? 8 : gen_percent(g, 40) ? 2 : 4;
+	static const uint32_t steps[] = { 2, 4, 4, 8 };
+	const uint32_t step = steps[gen_below(g, ARRAY_SIZE(steps))];
 	const uint32_t lanes = gen_percent(g, 30) ? 16 : SOFT_LANES;
 
 	for (uint32_t k = 0; k < 4; k++)
 		for (uint32_t i = 0; i < SOFT_LANES; i++) {
-			v[ADDRESSES + 2 * k][i] = 1024 + (step << k) * (i % lanes);
+			v[ADDRESSES + 2 * k][i] = 1024 +
+						  (step << k) * (i % lanes);
 			v[ADDRESSES + 2 * k + 1][i] = 0;
 			if (k == 3)
 				v[ADDRESSES + 6][i] = gen_below(g, 2048) * 4;
