@@ -28,18 +28,13 @@ static bool store_flops(struct measuring *x, const struct cpu_problem *p,
 			const double *flops, size_t n, struct res_interval v,
 			bool right, struct err *e)
 {
-	static const char *const type[CPU_GEMM_TYPES] = {
-		[CPU_GEMM_F32] = "f32",	  [CPU_GEMM_F16] = "f16",
-		[CPU_GEMM_BF16] = "bf16", [CPU_GEMM_INT8] = "int8",
-		[CPU_GEMM_INT4] = "int4", [CPU_GEMM_CHANNEL8] = "channel8",
-	};
 	char params[160], name[CPU_GEMM_TEXT + 8], op[CPU_GEMM_TEXT];
 
 	cpu_problem_op(p, op);
 	snprintf(name, sizeof(name), "host %s", op);
 	res_params(params, sizeof(params), "type:s m:U n:U k:U threads:u",
-		   type[p->b_type], (uint64_t)p->m, (uint64_t)p->n,
-		   (uint64_t)p->k, x->threads);
+		   cpu_gemm_type_name(p->b_type), (uint64_t)p->m,
+		   (uint64_t)p->n, (uint64_t)p->k, x->threads);
 	if (!res_record_case(&x->rows, "gemm", name, params, e))
 		return false;
 	struct res_result r = {

@@ -68,6 +68,9 @@ enum cpu_gemm_type {
 	CPU_GEMM_TYPES
 };
 
+/* "f32", "channel8": as texts and rows have it. */
+const char *cpu_gemm_type_name(enum cpu_gemm_type type);
+
 /*
  * Integers [n][k], k a multiple of 32, of which 32 share a scale in f16: those of
  * row j and group i begin at q + j * q_row + i * q_group, their scale is at

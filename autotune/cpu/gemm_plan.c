@@ -110,6 +110,18 @@ const char *cpu_gemm_unit(unsigned level)
 	return unit[level];
 }
 
+const char *cpu_gemm_type_name(enum cpu_gemm_type type)
+{
+	static const char *const name[CPU_GEMM_TYPES] = {
+		[CPU_GEMM_F32] = "f32",	  [CPU_GEMM_F16] = "f16",
+		[CPU_GEMM_BF16] = "bf16", [CPU_GEMM_MADE] = "made",
+		[CPU_GEMM_INT8] = "int8", [CPU_GEMM_INT4] = "int4",
+		[CPU_GEMM_CHANNEL8] = "channel8"
+	};
+
+	return name[type];
+}
+
 unsigned cpu_gemm_rows_max(unsigned level, enum cpu_gemm_type b_type,
 			   unsigned vecs)
 {

@@ -11,9 +11,6 @@ static const char *const path_name[CPU_GEMM_PATHS] = { "auto", "dot", "normal",
 						       "swapped" };
 static const char *const level_name[] = { "v2",	  "v3",	  "v4",	      "amx",
 					  "bf16", "vnni", "avx-vnni", "bytes" };
-static const char *const type_name[CPU_GEMM_TYPES] = {
-	"f32", "f16", "bf16", "made", "int8", "int4", "channel8"
-};
 
 /* ---- words ---- */
 
@@ -69,8 +66,8 @@ bool cpu_gemm_config_parse(const char *s, struct cpu_gemm_config *c,
 
 void cpu_problem_op(const struct cpu_problem *p, char out[CPU_GEMM_TEXT])
 {
-	snprintf(out, CPU_GEMM_TEXT, "%s*%s[%s]", type_name[p->a_as],
-		 type_name[p->b_type], p->b_by_n ? "n][k" : "k][n");
+	snprintf(out, CPU_GEMM_TEXT, "%s*%s[%s]", cpu_gemm_type_name(p->a_as),
+		 cpu_gemm_type_name(p->b_type), p->b_by_n ? "n][k" : "k][n");
 }
 
 /* ---- the space ---- */

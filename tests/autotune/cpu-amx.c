@@ -143,7 +143,6 @@ struct product {
 };
 
 static const int bits[4][2] = { { 8, 23 }, { 5, 10 }, { 8, 7 }, { 8, 23 } };
-static const char *const types[] = { "f32", "f16", "bf16", "made f32" };
 
 /* The product's name, for what is said about it. */
 static const char *name(const struct product *p, bool by_n)
@@ -151,7 +150,7 @@ static const char *name(const struct product *p, bool by_n)
 	static char s[64];
 
 	snprintf(s, sizeof(s), "%s%s [%s]", p->coarse ? "coarse " : "",
-		 types[p->type], by_n ? "n][k" : "k][n");
+		 cpu_gemm_type_name(p->type), by_n ? "n][k" : "k][n");
 	return s;
 }
 

@@ -242,11 +242,6 @@ static void run(struct problem *p, unsigned parts)
 	cpu_gemm_scratch_fini(&s);
 }
 
-static const char *const types[] = { [CPU_GEMM_MADE] = "made",
-				     [CPU_GEMM_INT8] = "int8",
-				     [CPU_GEMM_INT4] = "int4",
-				     [CPU_GEMM_CHANNEL8] = "channel8" };
-
 static bool good(const struct cpu_gemm_config *c, enum cpu_gemm_type type,
 		 bool whole)
 {
@@ -264,7 +259,7 @@ static bool good(const struct cpu_gemm_config *c, enum cpu_gemm_type type,
 		diag("%s, %s, %ux%u kc %u: %zu x %zu x %zu, %s, alpha %g, beta "
 		     "%g: %g bounds", cpu_gemm_unit(c->level),
 		     whole ? "whole" : "normal", c->rows, c->vecs, c->kc,
-		     p.g.m, p.g.n, p.g.k, types[type], p.g.alpha, p.g.beta, w);
+		     p.g.m, p.g.n, p.g.k, cpu_gemm_type_name(type), p.g.alpha, p.g.beta, w);
 	problem_fini(&p);
 	return w <= 1;
 }
@@ -285,7 +280,7 @@ static void test_tiles(unsigned level, enum cpu_gemm_type type)
 				right += good(&c, type, i & 1);
 			}
 	ok(tiles > 0 && right == tiles, "%s, %s: %u of %u tiles are right",
-	   cpu_gemm_unit(level), types[type], right, tiles);
+	   cpu_gemm_unit(level), cpu_gemm_type_name(type), right, tiles);
 }
 
 /* Integers where A must not be rounded. */
@@ -335,7 +330,7 @@ static void test_shares(unsigned level, enum cpu_gemm_type type)
 		same += !memcmp(one, p[0].c, p[0].c_size * 4);
 	}
 	is_u64(same, 16, "%s, %s: shares change no bit", cpu_gemm_unit(level),
-	       types[type]);
+	       cpu_gemm_type_name(type));
 	cpu_gemm_scratch_fini(&s);
 	free(one);
 	problem_fini(&p[0]);
@@ -361,7 +356,7 @@ static void test_special(unsigned level, enum cpu_gemm_type type)
 			wrong += (i == 2 || i == 5 || i == 10) ==
 				 (isfinite(p.c[i * p.g.ldc + j]) != 0);
 	is_u64(wrong, 0, "%s, %s: what is no number stays in its row, and "
-	       "shows", cpu_gemm_unit(level), types[type]);
+	       "shows", cpu_gemm_unit(level), cpu_gemm_type_name(type));
 	problem_fini(&p);
 }
 

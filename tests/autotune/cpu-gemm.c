@@ -155,7 +155,6 @@ static void run(struct problem *p, unsigned parts)
 	cpu_gemm_scratch_fini(&s);
 }
 
-static const char *const types[] = { "f32", "f16", "bf16" };
 static const char *const paths[] = { "auto", "dot", "normal", "swapped" };
 
 /* A random product under `c`; says what was wrong. */
@@ -178,7 +177,7 @@ static bool good(const struct cpu_gemm_config *c, size_t most)
 		diag("v%d %s %dx%d kc %d nc %d: %zu x %zu x %zu, %s "
 		     "[%s], alpha %g, beta %g: %g bounds", c->level,
 		     paths[c->path], c->rows, c->vecs, c->kc, c->nc,
-		     p.g.m, p.g.n, p.g.k, types[p.g.b_type],
+		     p.g.m, p.g.n, p.g.k, cpu_gemm_type_name(p.g.b_type),
 		     by_n ? "n][k" : "k][n", p.g.alpha, p.g.beta, w);
 	problem_fini(&p);
 	return w <= 1;
@@ -267,7 +266,7 @@ static void defaults(void)
 			run(&p, 1);
 			double w = worst(&p);
 			ok(w <= 1, "%zu x %zu x %zu, %s [%s]: %.2g bounds",
-			   s[0], s[1], s[2], types[type / 2],
+			   s[0], s[1], s[2], cpu_gemm_type_name(type / 2),
 			   type & 1 ? "n][k" : "k][n", w);
 			problem_fini(&p);
 		}

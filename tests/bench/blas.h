@@ -394,14 +394,6 @@ static int bench_best(const struct bench *b)
 	"#BLIS AVX2,#BLIS AVX-512"
 enum { BENCH_COLUMN = 7 };
 
-static const char *const bench_type_name[] = { [CPU_GEMM_F32] = "f32",
-					       [CPU_GEMM_F16] = "f16",
-					       [CPU_GEMM_BF16] = "bf16",
-					       [CPU_GEMM_MADE] = "made",
-					       [CPU_GEMM_INT8] = "int8",
-					       [CPU_GEMM_INT4] = "int4",
-					       [CPU_GEMM_CHANNEL8] = "channel8" };
-
 static void bench_side_name(const struct bench *b, int side, char out[32])
 {
 	if (side == BENCH_T0)
@@ -423,7 +415,7 @@ static double bench_report_side(struct bench_rows *r, const struct bench *b,
 	bench_side_name(b, side, name);
 	res_params(params, sizeof(params), "m:U n:U k:U type:s nt:b threads:u",
 		   (uint64_t)g->m, (uint64_t)g->n, (uint64_t)g->k,
-		   bench_type_name[g->b_type], g->b_by_n, b->n_threads);
+		   cpu_gemm_type_name(g->b_type), g->b_by_n, b->n_threads);
 	bench_case(r, name, params);
 	bench_time(r, b->time[side], b->rounds, 1);
 	return bench_rate_one(r, "FLOP/s", bench_flops(b, side));
@@ -442,7 +434,7 @@ static void bench_report(struct bench_rows *r, const struct bench *b,
 
 	table_row(t);
 	table_cell(t, 0, "%zux%zux%zu", g->m, g->n, g->k);
-	table_cell(t, 1, "%s[%s]", bench_type_name[g->b_type],
+	table_cell(t, 1, "%s[%s]", cpu_gemm_type_name(g->b_type),
 		   g->b_by_n ? "n][k" : "k][n");
 	table_cell(t, 2, "%u", b->n_threads);
 	for (int s = BENCH_OWN - 1; s >= BENCH_T0; s--)

@@ -196,7 +196,7 @@ static void unit_shape(struct bench_rows *r, struct table *t,
 		take_turns(&b, &their);
 		table_row(t);
 		table_cell(t, 0, "%zux%zux%zu", p->m, p->n, p->k);
-		table_cell(t, 1, "%s", bench_type_name[p->b_type]);
+		table_cell(t, 1, "%s", cpu_gemm_type_name(p->b_type));
 		table_cell(t, 2, "%u", threads);
 		table_cell(t, 7, "%s", cpu_gemm_unit(b.config.level));
 		table_cell(t, 6, "%.1f", bench_flops(&b, THEIRS) * 1e-9);

@@ -109,8 +109,8 @@ int main(int argc, char **argv)
 	struct table t;
 
 	bench_open(&r, "host-thin", argc, argv);
-	for (int i = 0; argc > 4 && i < (int)ARRAY_SIZE(bench_type_name); i++)
-		if (!strcmp(argv[4], bench_type_name[i]))
+	for (int i = 0; argc > 4 && i < CPU_GEMM_TYPES; i++)
+		if (!strcmp(argv[4], cpu_gemm_type_name(i)))
 			type = (enum cpu_gemm_type)i;
 	table_init(&t, BENCH_COLUMNS ",#OpenBLAS gemv,#BLIS AVX2 gemv,"
 				     "#BLIS AVX-512 gemv,#of reading");
