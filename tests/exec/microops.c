@@ -388,7 +388,7 @@ static void random_code(struct isa_gen_state *g, struct machine *m, int size)
 /* What random loops find once in a long while. */
 static const struct {
 	enum isa_gen gen;
-	const char *text;
+	const char *text; /* a line for each instruction */
 } rare[] = {
 	{ ISA_GFX11,
 	  "v_ashrrev_i16_e64_dpp v4, v5, v126 row_shr:15 row_mask:0x6 "
@@ -403,6 +403,14 @@ static const struct {
 	{ ISA_GFX11, "v_wmma_i32_16x16x16_iu8 v[97:104], v[64:67], v[72:75], "
 		     "v[96:103]" },
 	{ ISA_GFX11, "global_load_b128 v[0:3], v44, s[96:97] offset:16" },
+	{ ISA_GFX11, "global_load_u16 v2, v[40:41], off offset:6" },
+	{ ISA_GFX11, "global_load_u16 v40, v40, s[96:97]" },
+	/* By turns a line and none. */
+	{ ISA_GFX11, "global_load_u16 v2, v40, s[96:97]\n"
+		     "v_xor_b32_e32 v40, v40, v46" },
+	{ ISA_GFX11, "global_load_d16_b16 v41, v[40:41], off" },
+	{ ISA_GFX11, "global_load_d16_hi_b16 v2, v[40:41], off" },
+	{ ISA_GFX11, "global_load_d16_hi_b16 v3, v40, s[96:97] offset:2" },
 	{ ISA_GFX11, "buffer_load_b32 v2, off, s[88:91], s96 offset:8" },
 	{ ISA_GFX10_3, "buffer_load_dword v2, off, s[88:91], s96 offset:8" },
 	{ ISA_GFX10_3, "buffer_store_dword v2, off, s[88:91], s96 offset:12" },
@@ -428,14 +436,21 @@ static const struct {
 static void rare_code(struct machine *m, const char *text)
 {
 	struct isa_target t = { m->gen, 32, .lax = true };
+	char all[256], *rest = all, *line;
 	struct isa_inst in;
+	uint32_t n = 0;
 
-	if (isa_parse(&t, text, NULL, NULL, &in))
-		BUG("%s: %s", text, isa_parse(&t, text, NULL, NULL, &in));
-	if (in.f[ISA_F_SRC1] == 256 + ISA_R_EXEC_LO)
-		in.f[ISA_F_SRC1] = ISA_R_EXEC_LO;
+	snprintf(all, sizeof(all), "%s", text);
 	memset(m->code, 0, sizeof(m->code));
-	close_loop(m, (uint32_t)isa_encode(&in, m->code));
+	while ((line = strsep(&rest, "\n"))) {
+		if (isa_parse(&t, line, NULL, NULL, &in))
+			BUG("%s: %s", line,
+			    isa_parse(&t, line, NULL, NULL, &in));
+		if (in.f[ISA_F_SRC1] == 256 + ISA_R_EXEC_LO)
+			in.f[ISA_F_SRC1] = ISA_R_EXEC_LO;
+		n += (uint32_t)isa_encode(&in, m->code + n);
+	}
+	close_loop(m, n);
 }
 
 /* ------------------------------------------------------------ compare ---- */
@@ -579,7 +594,8 @@ int main(void)
 		g.gen = rare[i].gen;
 		for (int k = 0; k < 60; k++)
 			same &= one(&g, &m[0], &m[1], 32, rare[i].text, &ended);
-		ok(same, "%s", rare[i].text);
+		ok(same, "%.*s", (int)strcspn(rare[i].text, "\n"),
+		   rare[i].text);
 	}
 	for (size_t i = 0; i < ARRAY_SIZE(other); i++) {
 		g.gen = other[i].gen;

@@ -33,8 +33,8 @@ struct soft_chunk;
 #define SOFT_RECENT 4 /* mappings */
 #define SOFT_SCATTERED 64 /* then host code no longer expects a line */
 
-/* Where lines of 128, 256, 512 and 1024 bytes begin: n[] bytes from va on. */
-#define SOFT_LINE_SIZES 4
+/* Where lines of 64, 128, ... 1024 bytes begin: n[] bytes from va on. */
+#define SOFT_LINE_SIZES 5
 struct soft_line {
 	uint64_t va, n[SOFT_LINE_SIZES];
 	uintptr_t host; /* of va */
@@ -52,6 +52,7 @@ struct soft_code_cache {
 	struct soft_range recent[SOFT_RECENT]; /* found in this slice */
 	struct soft_line line[2][SOFT_LINES];  /* [store][]: some of them */
 	unsigned n_lines; /* microops that were given one */
+	unsigned n_loads; /* microops that fetch ahead */
 	unsigned n_found;
 	bool stale;
 	bool again; /* the superblock that ran is to be translated anew */

@@ -231,6 +231,7 @@ enum soft_state {
 	SOFT_HALTED, /* by its trap handler, for ever */
 };
 
+#define SOFT_LOADS 64
 struct soft_wave {
 	struct soft_group *group;
 	uint64_t pc;
@@ -264,6 +265,8 @@ struct soft_wave {
 	uint64_t n_insts;	/* executed so far */
 	uint64_t start_clock;
 	uint32_t mxcsr;		/* of the host's thread that runs it */
+	/* Where some loads were in this process: they fetch as far ahead. */
+	uintptr_t last_load[SOFT_LOADS];
 };
 
 /* Lanes of one half, lowest first. */

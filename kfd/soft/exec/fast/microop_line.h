@@ -3,7 +3,8 @@
  *
  * Private to microop_mem_simd.c.  Loads and stores of one, two or four dwords
  * by all lanes of a wave32, to or from bytes in a row, are the usual case and
- * made quick; for anything else these functions do nothing and say so.
+ * made quick, and so are loads of halves; for anything else these functions do
+ * nothing and say so.
  */
 #ifndef T0_KFD_SOFT_MICROOP_LINE_H
 #define T0_KFD_SOFT_MICROOP_LINE_H
@@ -13,19 +14,22 @@
 
 /*
  * How far apart lanes are that follow each other, as 32-bit offsets say, 0: they
- * do not.  Four dwords may be loaded from the first half of twice as many.
+ * do not.  Four dwords may be loaded from the first half of twice as many, and
+ * halves twice by 16 lanes each.
  */
 static inline uint32_t line_step(const struct soft_microop *m,
 				 const uint32_t *off)
 {
 	const uint32_t bytes = m->mods[0], apart = off[1] - off[0];
-	const bool half = bytes == 16 && apart == 2 * bytes &&
-			  !(m->mods[1] & SOFT_MEM_WRITE);
-	const uint32_t step = half ? apart : bytes;
+	const bool loads = !(m->mods[1] & SOFT_MEM_WRITE);
+	const bool part = bytes == 16 && apart == 2 * bytes && loads;
+	const uint32_t step = part ? apart : bytes;
 
-	return (bytes == 4 || bytes == 8 || bytes == 16) &&
-			       off[0] <= UINT32_MAX - step * SOFT_LANES &&
-			       !lanes_off_line(off, step) ?
+	if (bytes != 4 && bytes != 8 && bytes != 16 && !(bytes == 2 && loads))
+		return 0;
+	return off[0] <= UINT32_MAX - step * SOFT_LANES &&
+			       (!lanes_off_line(off, step) ||
+				(bytes == 2 && lanes_repeat_line(off, bytes))) ?
 		       step :
 		       0;
 }
@@ -40,7 +44,7 @@ static inline uint8_t *keep_line(struct soft_wave *w,
 	l->va = r->va;
 	l->host = (uintptr_t)r->host;
 	for (int i = 0; i < SOFT_LINE_SIZES; i++) {
-		const uint64_t bytes = SOFT_VREG_BYTES << i;
+		const uint64_t bytes = SOFT_VREG_BYTES / 2 << i;
 
 		l->n[i] = r->size_bytes >= bytes ? r->size_bytes - bytes + 1 :
 						   0;
@@ -137,9 +141,9 @@ static inline void count_scattered(struct soft_wave *w,
 		w->group->code->again = true;
 }
 
-/* Of more than a dword; it has locals in memory. */
+/* Of more or less than a dword; it has locals in memory. */
 static __attribute__((noinline)) void
-move_wide_line(const struct soft_microop *m, const uintptr_t *base, uint8_t *p)
+move_other_line(const struct soft_microop *m, const uintptr_t *base, uint8_t *p)
 {
 	const uint32_t *off = (const uint32_t *)(base[0] + m->a);
 	const struct soft_move move = {
@@ -160,7 +164,7 @@ move_line(struct soft_wave *w, const struct soft_microop *m,
 	uint32_t step;
 	uint8_t *p;
 
-	/* In LDS more than a dword is mostly part of a matrix. */
+	/* In LDS anything but a dword is mostly part of a matrix. */
 	if ((where == line_lds && !m->mods[2]) || where == line_nowhere ||
 	    w->s[ISA_R_EXEC_LO] != ~0u || soft_is_scattered(m))
 		return false;
@@ -174,7 +178,7 @@ move_line(struct soft_wave *w, const struct soft_microop *m,
 		copy_line(m->mods[1] & SOFT_MEM_WRITE, p,
 			  (uint32_t *)(base[0] + m->d));
 	else
-		move_wide_line(m, base, p);
+		move_other_line(m, base, p);
 	return true;
 }
 

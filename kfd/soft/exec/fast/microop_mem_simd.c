@@ -75,6 +75,27 @@ static inline bool place_in_range(struct soft_wave *w,
 	return true;
 }
 
+/*
+ * Four dwords, of lanes in no line: fetches what the next trip loads if it goes
+ * on as this one did since the last.  Rows of a matrix are too far apart for the
+ * host to see.
+ */
+static inline void fetch_next(struct soft_wave *w, const struct soft_microop *m,
+			      const struct placed *p)
+{
+	const uint32_t *off = p->m.offset;
+	const int step = off[1] - off[0] == 16 ? 4 : 1; /* to the next line */
+	const int lanes = off[16] == off[0] ? 16 : SOFT_LANES;
+	uintptr_t host = (uintptr_t)p->m.host, next;
+
+	if (m->mods[0] != 16 || m->mods[1] != SOFT_MEM_READ)
+		return;
+	next = host + (host + off[0] - w->last_load[m->mask_in]);
+	w->last_load[m->mask_in] = host + off[0];
+	for (int i = 0; i < lanes; i += step)
+		__builtin_prefetch((const void *)(next + off[i]));
+}
+
 /* imm: the signed offset. */
 static inline bool place_saddr(struct soft_wave *w,
 			       const struct soft_microop *m,
@@ -85,7 +106,10 @@ static inline bool place_saddr(struct soft_wave *w,
 
 	p->m.offset = address_vreg(m, base, h);
 	at += (uint64_t)(int64_t)(int32_t)m->imm;
-	return place_in_range(w, m, at, m->mods[0], p, &r);
+	if (!place_in_range(w, m, at, m->mods[0], p, &r))
+		return false;
+	fetch_next(w, m, p);
+	return true;
 }
 
 /* Lanes with different upper halves of their addresses are not for us. */
@@ -111,7 +135,10 @@ static inline bool place_vaddr(struct soft_wave *w,
 {
 	const struct soft_range *r;
 
-	return place_pair(w, m, base, h, p, &r);
+	if (!place_pair(w, m, base, h, p, &r))
+		return false;
+	fetch_next(w, m, p);
+	return true;
 }
 
 static inline bool overlaps_aperture(const struct soft_range *r, uint64_t first,

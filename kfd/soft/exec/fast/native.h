@@ -310,6 +310,9 @@ void soft_native_store(struct soft_native_run *r, int pair,
 /* The result of lanes that execute to its vreg, which then is in registers. */
 void soft_native_put(struct soft_native_run *r, int t,
 		     struct soft_host_mem vreg);
+/* Bits 15:0 of each lane of t to one half of it, the vreg's to the other one. */
+void soft_native_merge_half(struct soft_native_run *r, int t,
+			    struct soft_host_mem vreg, bool high);
 /* A copy of a pair with zeros in lanes that do not execute. */
 int soft_native_active(struct soft_native_run *r, int pair);
 

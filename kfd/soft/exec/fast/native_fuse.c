@@ -98,6 +98,23 @@ static void add_native(struct buf *out, size_t code,
 	buf_add(out, &m, sizeof(m));
 }
 
+/* Those whose addresses are in the same registers are often in one mapping. */
+static void number_lines(struct soft_code_cache *c, struct soft_microop *m,
+			 size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		size_t j = 0;
+
+		if (!soft_native_moves(&m[i]))
+			continue;
+		while (j < i && !(soft_native_moves(&m[j]) && m[j].a == m[i].a &&
+				  m[j].c == m[i].c))
+			j++;
+		m[i].mask_out = j < i ? m[j].mask_out :
+					c->n_lines++ % SOFT_LINES;
+	}
+}
+
 /* A run, and a microop before it and wherever it is entered. */
 static void add_run(struct soft_code_cache *c, struct buf *out,
 		    struct buf *code, struct soft_microop *m, size_t n,
@@ -106,9 +123,7 @@ static void add_run(struct soft_code_cache *c, struct buf *out,
 	const struct soft_native_entry *e, *end;
 	struct buf entries = { 0 };
 
-	for (size_t i = 0; i < n; i++)
-		if (soft_native_moves(&m[i]))
-			m[i].mask_out = c->n_lines++ % SOFT_LINES;
+	number_lines(c, m, n);
 	add_native(out, code->len, m);
 	soft_native_emit(c, code, temp, m, n, mode, &entries);
 	e = (const struct soft_native_entry *)(const void *)entries.data;

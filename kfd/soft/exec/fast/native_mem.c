@@ -1,7 +1,8 @@
 /*
  * kfd/soft/exec/fast/native_mem.c - loads and stores of lines as host code.
  *
- * A line is one, two or four dwords of each of 32 lanes in a row.  Where its
+ * A line is one, two or four dwords of each of 32 lanes in a row, or halves to
+ * be loaded, which may also be those of 16 lanes for both rows.  Where its
  * bytes are in this process, memory microops have written down in cache->line[]
  * when they did the same; LDS is where the workgroup says.
  */
@@ -22,19 +23,31 @@ static enum where place_of(const struct soft_microop *m)
 						    NOT;
 }
 
+/* Of unsigned halves, to all of a register or to one half of it. */
+static bool is_half_load(const struct soft_microop *m)
+{
+	soft_move_fn *const *move = soft_simd_v4.moves->move;
+	const uintptr_t fn = m->b;
+
+	return fn == (uintptr_t)move[SOFT_MOVE_load_u16] ||
+	       fn == (uintptr_t)move[SOFT_MOVE_load_low_16] ||
+	       fn == (uintptr_t)move[SOFT_MOVE_load_high_16];
+}
+
 bool soft_native_moves_some(const struct soft_microop *m)
 {
 	return place_of(m) != NOT && m->mods[0] == 4;
 }
 
-/* In LDS more than a dword is mostly part of a matrix, and no line. */
+/* In LDS anything but a dword is mostly part of a matrix, and no line. */
 bool soft_native_moves(const struct soft_microop *m)
 {
 	const enum where where = place_of(m);
 
 	return where != NOT &&
 	       (m->mods[0] == 4 ||
-		(where != LDS && (m->mods[0] == 8 || m->mods[0] == 16)));
+		(where != LDS && (m->mods[0] == 8 || m->mods[0] == 16 ||
+				  is_half_load(m))));
 }
 
 /* Of its lanes, step bytes apart. */
@@ -43,10 +56,10 @@ static size_t bytes_of(unsigned step)
 	return step * (size_t)SOFT_LANES;
 }
 
-/* log2 of how many dwords apart they are. */
+/* log2 of how many halves apart they are. */
 static int size_of(unsigned step)
 {
-	return __builtin_ctz(step / 4);
+	return __builtin_ctz(step / 2);
 }
 
 /* Where not all lanes were equal. */
@@ -73,17 +86,21 @@ static int lanes_of(const struct soft_native_run *r, int i)
 	return r->masked ? SOFT_K_EXEC + i : 0;
 }
 
-/* Jumps if they are not `step` bytes from one to the next. */
-static size_t jump_off_line(struct soft_native_run *r, unsigned step)
+/* Jumps if these are not those of a constant. */
+static size_t jump_off(struct soft_native_run *r, int at)
 {
-	const int at = SOFT_NATIVE_LINE + size_of(step) * SOFT_LANES;
-
 	for (int i = 0; i < 2; i++)
 		soft_host_op_mem(r->code, SOFT_HOST_CMPD,
 				 i ? SOFT_K_OTHER : SOFT_K_N, lanes_of(r, i),
 				 2 * SOFT_PAIR_V + i,
 				 soft_native_at(at + 16 * i), false, 4);
 	return jump_unequal(r);
+}
+
+/* Jumps if they are not `step` bytes from one to the next. */
+static size_t jump_off_line(struct soft_native_run *r, unsigned step)
+{
+	return jump_off(r, SOFT_NATIVE_LINE + size_of(step) * SOFT_LANES);
 }
 
 /* Leave unless all lanes of a vreg are the same. */
@@ -390,6 +407,54 @@ static void move_either(struct soft_native_run *r, const struct soft_microop *m,
 	soft_host_here(r->code, end);
 }
 
+/* 16 words as dwords. */
+static void get_words(struct soft_native_run *r, int z, int at)
+{
+	soft_host_op_mem(r->code, SOFT_HOST_MOVZXWD, z, 0, 0,
+			 (struct soft_host_mem){ SOFT_RCX, at }, false, 0);
+}
+
+/* Fetches as far ahead of rcx, which is lost, as it is from the last time. */
+static void fetch_next(struct soft_native_run *r, const struct soft_microop *m)
+{
+	const struct soft_host_mem last = {
+		SOFT_RDI, (int32_t)offsetof(struct soft_wave, last_load) +
+				  m->mask_in * (int32_t)sizeof(uintptr_t)
+	};
+
+	soft_host_int64(r->code, SOFT_HOST_MOV, SOFT_R10, last);
+	soft_host_int64(r->code, SOFT_HOST_PUT, SOFT_RCX, last);
+	soft_host_int_regs(r->code, SOFT_HOST_ADD, true, SOFT_RCX, SOFT_RCX);
+	soft_host_int_regs(r->code, SOFT_HOST_SUB, true, SOFT_RCX, SOFT_R10);
+	soft_host_prefetch(r->code, (struct soft_host_mem){ SOFT_RCX, 0 });
+}
+
+static void move_halves(struct soft_native_run *r, const struct soft_microop *m,
+			struct soft_host_mem data, size_t skip)
+{
+	soft_move_fn *const *move = soft_simd_v4.moves->move;
+	const int t = soft_native_take(r), low = 2 * t, high = low + 1;
+	size_t other = jump_off_line(r, 2), end;
+
+	find(r, m, 2, skip);
+	get_words(r, low, 0);
+	get_words(r, high, 32);
+	end = soft_host_jump(r->code);
+	soft_host_here(r->code, other);
+	soft_native_bail(r, jump_off(r, SOFT_NATIVE_ROWS), skip);
+	find(r, m, 2, skip);
+	get_words(r, low, 0);
+	op(r, SOFT_HOST_MOVD, high, 0, low);
+	soft_host_here(r->code, end);
+	fetch_next(r, m);
+	if (m->b != (uintptr_t)move[SOFT_MOVE_load_u16])
+		soft_native_merge_half(
+			r, t, data,
+			m->b == (uintptr_t)move[SOFT_MOVE_load_high_16]);
+	soft_native_store(r, t, data);
+	soft_native_hold(r, t, data);
+}
+
 void soft_native_move(struct soft_native_run *r, const struct soft_microop *m,
 		      size_t skip)
 {
@@ -412,7 +477,9 @@ void soft_native_move(struct soft_native_run *r, const struct soft_microop *m,
 	find_distances(r, soft_native_load(r, soft_native_vreg(r, 0, m->a)));
 	if (n > 1)
 		s = take_several(r, data, n, store);
-	if (n == 4 && !store) {
+	if (!n) {
+		move_halves(r, m, data, skip);
+	} else if (n == 4 && !store) {
 		move_either(r, m, &s, skip);
 	} else {
 		soft_native_bail(r, jump_off_line(r, m->mods[0]), skip);

@@ -109,3 +109,20 @@ int soft_native_active(struct soft_native_run *r, int pair)
 	}
 	return t;
 }
+
+void soft_native_merge_half(struct soft_native_run *r, int t,
+			    struct soft_host_mem vreg, bool high)
+{
+	const int old = soft_native_load(r, vreg);
+
+	for (int i = 0; i < 2; i++) {
+		const int z = 2 * t + i;
+
+		if (high)
+			soft_host_op(r->code, SOFT_HOST_SLLD, z, 0, 0, z, 16);
+		soft_host_op_mem(r->code, SOFT_HOST_TERNLOGD, z, 0, 2 * old + i,
+				 soft_native_at(high ? SOFT_NATIVE_LOW_HALF :
+						       SOFT_NATIVE_HIGH_HALF),
+				 true, 0xd8);
+	}
+}

@@ -273,24 +273,6 @@ static struct soft_host_mem mode_at(void)
 		SOFT_RDI, (int32_t)offsetof(struct soft_wave, mode) };
 }
 
-/* Bits 15:0 of each lane to one half, and the vreg's to the other one. */
-static void merge_half(struct soft_native_run *r, int t,
-		       struct soft_host_mem vreg, bool high)
-{
-	const int old = soft_native_load(r, vreg);
-
-	for (int i = 0; i < 2; i++) {
-		const int z = 2 * t + i;
-
-		if (high)
-			soft_host_op(r->code, SOFT_HOST_SLLD, z, 0, 0, z, 16);
-		soft_host_op_mem(r->code, SOFT_HOST_TERNLOGD, z, 0, 2 * old + i,
-				 soft_native_at(high ? SOFT_NATIVE_LOW_HALF :
-						       SOFT_NATIVE_HIGH_HALF),
-				 true, 0xd8);
-	}
-}
-
 /* FP16_OVFL changes what halves become. */
 static void require_plain16(struct soft_native_run *r, size_t skip)
 {
@@ -327,8 +309,9 @@ static void emit_row(struct soft_native_run *r, const struct soft_microop *m,
 	if (soft_native_clamps(m))
 		emit_clamp(r, m, &n);
 	if (soft_row_is_half(row))
-		merge_half(r, n.pair[T], soft_native_vreg(r, m->half, m->d),
-			   m->imm);
+		soft_native_merge_half(r, n.pair[T],
+				       soft_native_vreg(r, m->half, m->d),
+				       m->imm);
 	if (use.kinds & SOFT_MAKES && m->mask_out != SOFT_NO_MASK)
 		store_mask(r, m);
 	if (use.result)

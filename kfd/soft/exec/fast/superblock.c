@@ -180,6 +180,7 @@ void soft_superblock_translate(struct soft_code_cache *c, struct soft_node *n,
 	struct soft_translator t = { .simd = soft_simd(),
 				     .mode = mode & 0xff,
 				     .wide = n->key & 1,
+				     .n_loads = c->n_loads,
 				     .max_temps = MAX_TEMPS };
 	struct soft_superblock *b = xcalloc(1, sizeof(*b));
 	struct soft_microop *m;
@@ -190,6 +191,7 @@ void soft_superblock_translate(struct soft_code_cache *c, struct soft_node *n,
 	b->n_insts = t.n_insts;
 	b->mode = t.mode;
 	b->temp = t.temp;
+	c->n_loads = t.n_loads;
 	m = (struct soft_microop *)(void *)t.microops.data;
 	n_microops = t.microops.len / sizeof(*m);
 	for (size_t i = 0; i < n_microops; i++)

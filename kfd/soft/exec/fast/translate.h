@@ -39,6 +39,7 @@ struct soft_translator {
 	uint32_t mode; /* MODE[7:0] */
 	bool wide;     /* wave64 */
 	uint64_t n_insts;
+	unsigned n_loads; /* so far, of this thread */
 };
 
 /* ------------------------------------------------------ superblock.c ---- */

@@ -207,6 +207,8 @@ static bool add_memory(struct soft_translator *t, const struct soft_uop *u)
 		return add_swizzled(t, u, a, store);
 	m = a ? add_move(t, u, where, a, store) :
 		add_atomic(t, u, where, atomic);
+	if (a && !store)
+		m->mask_in = (uint8_t)(t->n_loads++ % SOFT_LOADS);
 	m->a = f[ISA_F_ADDR] * SOFT_VREG_BYTES;
 	if (a)
 		m->d = f[store ? ISA_F_DATA0 : ISA_F_VDST] * SOFT_VREG_BYTES;
