@@ -160,7 +160,7 @@ struct soft_sensors {
 struct soft_worker {
 	struct {
 		struct soft_code_cache *cache;
-		uint32_t epoch; /* of the map when it was last emptied */
+		uint32_t epoch; /* of the map when it was last stale */
 	} code[SOFT_CARDS_MAX]; /* of each card */
 	/* The deadline that half passed, and what this thread had computed. */
 	uint64_t late_for_ns, late_at_ns;

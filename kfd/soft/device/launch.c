@@ -153,7 +153,7 @@ static bool slice_begin(struct soft_dispatch *dp, struct soft_run *r,
 	if (!*code)
 		*code = soft_code_cache_new();
 	else if (k->code[c->index].epoch != epoch)
-		soft_code_cache_reset(*code);
+		soft_code_cache_stale(*code);
 	k->code[c->index].epoch = epoch;
 	r->g.code = *code;
 	memset(&w->last, 0, sizeof(w->last));

@@ -4,7 +4,8 @@
  * Private to wave.c and fast/.  Code is decoded once per thread into nodes that
  * are linked in the order of execution, so that straight code and loops that
  * were seen before cost no look-up.  A node that is reached often becomes the
- * top of a superblock (fast.h).
+ * top of a superblock (fast.h).  Where code may have changed, each node, and all
+ * of a superblock, is compared with memory before it runs again.
  */
 #ifndef T0_KFD_SOFT_CODE_H
 #define T0_KFD_SOFT_CODE_H
@@ -26,6 +27,8 @@ struct soft_node {
 	bool sound;		    /* an instruction that is executed */
 	uint8_t n_scattered; /* a move whose lanes were no line so often */
 	bool branches; /* looks at or moves the PC, or ends the wave */
+	uint8_t code[ISA_MAX_SIZE_BYTES]; /* that it was decoded from */
+	uint32_t epoch; /* of the cache when that was last what memory has */
 };
 
 struct soft_chunk;
@@ -55,6 +58,7 @@ struct soft_code_cache {
 	unsigned n_loads; /* microops that fetch ahead */
 	unsigned n_found;
 	bool stale;
+	uint32_t epoch; /* how often it was */
 	bool again; /* the superblock that ran is to be translated anew */
 	enum soft_form most;
 };

@@ -62,7 +62,7 @@ struct soft_env {
 	void *ctx;
 	/* The range that holds `va`, or false: not mapped for this GPU. */
 	bool (*find)(void *ctx, uint64_t va, struct soft_range *out);
-	/* Ranges that it found stay so until soft_code_cache_reset(). */
+	/* Ranges that it found stay so until soft_code_cache_stale(). */
 	bool ranges_stay;
 	/* 100 MHz counter, the same as GET_CLOCK_COUNTERS. */
 	uint64_t (*realtime)(void *ctx);
@@ -151,7 +151,9 @@ struct soft_code_cache;
 struct soft_code_cache *soft_code_cache_new(void);
 /* Can waves of this generation be executed? */
 bool soft_executes(enum isa_gen gen);
-/* Code may have changed, and ranges. */
+/* Code may have changed, and ranges: what is executed is compared first. */
+void soft_code_cache_stale(struct soft_code_cache *c);
+/* Empties it. */
 void soft_code_cache_reset(struct soft_code_cache *c);
 void soft_code_cache_free(struct soft_code_cache *c);
 

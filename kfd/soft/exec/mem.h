@@ -45,9 +45,6 @@ bool soft_load(struct soft_wave *w, uint64_t va, void *out,
 bool soft_store(struct soft_wave *w, uint64_t va, const void *in,
 		uint32_t size_bytes, int lane);
 
-/* Ask for a new decode of everything before the next instruction. */
-void soft_code_cache_stale(struct soft_code_cache *c);
-
 /* ----------------------------------------------------------- unify.c ---- */
 
 /*

@@ -17,6 +17,7 @@
 
 #define CHUNK_NODES 128
 #define FIRST_SLOTS 1024 /* a power of two */
+#define MOST_NODES (1u << 16) /* that code which may be gone can have */
 
 struct soft_chunk {
 	struct soft_chunk *older;
@@ -81,6 +82,17 @@ void soft_code_cache_stale(struct soft_code_cache *c)
 	c->stale = true;
 	if (c->cur)
 		c->cur->next = c->cur->jump = NULL;
+}
+
+/* What is executed from here on is compared with memory first. */
+static void renew_cache(struct soft_code_cache *c)
+{
+	c->stale = false;
+	c->epoch++;
+	if (c->n_used > MOST_NODES)
+		soft_code_cache_reset(c);
+	else
+		forget_ranges(c);
 }
 
 static struct soft_node **find_slot(struct soft_code_cache *c, uint64_t key)
@@ -284,6 +296,7 @@ static void decode_node(struct soft_node *n, const uint8_t *code, uint64_t size,
 	size_t max = size < ISA_MAX_SIZE_BYTES ? size : ISA_MAX_SIZE_BYTES;
 	const char *why = isa_decode(&t, code, max, &n->u.in);
 
+	memcpy(n->code, code, max);
 	if (why) {
 		n->u.fn = run_illegal;
 		n->u.op = why;
@@ -326,7 +339,31 @@ static struct soft_node *fetch_node(struct soft_wave *w,
 	n->pc = w->pc;
 	decode_node(n, r.host + (w->pc - r.va), r.size_bytes - (w->pc - r.va),
 		    env->gen, w->wave_size);
+	n->epoch = c->epoch;
 	return n;
+}
+
+/* Has memory what the node was decoded from, and all that runs with it? */
+static bool is_unchanged(const struct soft_wave *w, const struct soft_node *n)
+{
+	const struct soft_env *env = w->group->env;
+	const struct soft_node *last = n->fast ? n->fast->last : n;
+	struct soft_range r;
+
+	if (!env->find(env->ctx, n->pc, &r) || !(r.flags & SOFT_MEM_EXEC))
+		return false;
+	for (; n; n = n->next) {
+		const uint64_t at = n->pc - r.va, size = n->u.in.size_bytes;
+
+		/* What is illegal may be so for what comes behind it. */
+		if (n->u.fn == run_illegal || at >= r.size_bytes ||
+		    r.size_bytes - at < size ||
+		    memcmp(r.host + at, n->code, size))
+			return false;
+		if (n == last)
+			return true;
+	}
+	return false;
 }
 
 /* The node at w->pc, and the link to it from the one before. */
@@ -337,11 +374,17 @@ static struct soft_node *find_node(struct soft_wave *w,
 	struct soft_node *n;
 
 	if (c->stale) {
-		soft_code_cache_reset(c);
+		renew_cache(c);
 		from = NULL;
 	}
 	n = *find_slot(c, w->pc | (w->wave_size == 64));
-	if (!n)
+	if (n && n->epoch != c->epoch && !is_unchanged(w, n)) {
+		soft_code_cache_reset(c);
+		n = from = NULL;
+	}
+	if (n)
+		n->epoch = c->epoch;
+	else
 		n = fetch_node(w, c);
 	if (!n || !from)
 		return n;
@@ -364,13 +407,11 @@ static void too_few_vgprs(struct soft_wave *w, const struct soft_node *n)
 static inline struct soft_node *
 follow_link(struct soft_wave *w, struct soft_code_cache *c, struct soft_node *n)
 {
-	if (w->pc == n->next_pc) {
-		if (n->next)
-			return n->next;
-	} else if (n->jump && n->jump->pc == w->pc) {
-		return n->jump;
-	}
-	return find_node(w, c, n);
+	struct soft_node *to = w->pc == n->next_pc ? n->next : n->jump;
+
+	return to && to->pc == w->pc && to->epoch == c->epoch ?
+		       to :
+		       find_node(w, c, n);
 }
 
 /*
@@ -388,8 +429,12 @@ static void run_one(struct soft_wave *w, struct soft_code_cache *c,
 	else
 		n->u.fn(w, &n->u);
 	if (entered && ++n->n_entries == SOFT_HOT_AFTER && c->cur == n &&
-	    c->most != SOFT_HANDLERS)
+	    c->most != SOFT_HANDLERS) {
 		soft_superblock_translate(c, n, w->mode);
+		/* Some of it may not have run since the cache was stale. */
+		if (!is_unchanged(w, n))
+			soft_code_cache_stale(c);
+	}
 }
 
 /* The same of a wave whose accesses are watched. */
