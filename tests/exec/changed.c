@@ -29,18 +29,18 @@ enum { TEXTS = ARRAY_SIZE(texts) };
 
 static struct {
 	uint8_t *code; /* where it lies now */
+	uint64_t size_bytes;
 	bool mapped, executable;
-} place;
+} place = { .size_bytes = 4 * BENCH_PAGE };
 
 static bool find(void *ctx, uint64_t va, struct soft_range *out)
 {
-	if (!bench_find(ctx, va, out))
-		return false;
-	if (out->va != BENCH_CODE)
-		return true;
-	out->host = place.code;
-	if (!place.executable)
-		out->flags = SOFT_MEM_READ;
+	if (va - BENCH_CODE >= place.size_bytes)
+		return bench_find(ctx, va, out);
+	*out = (struct soft_range){ BENCH_CODE, place.size_bytes, place.code,
+				    SOFT_MEM_READ };
+	if (place.executable)
+		out->flags |= SOFT_MEM_EXEC;
 	return place.mapped;
 }
 
@@ -172,10 +172,46 @@ static void test_form(const char *name, enum soft_form form)
 	bench_fini(&m.new);
 }
 
+/* More code than a cache keeps, twice. */
+static void test_long(void)
+{
+	enum { ADDS = 100000 };
+	static const uint32_t end[] = {
+		0x80828102, /* s_sub_u32 s2, s2, 1 */
+		0xbf078002, /* s_cmp_lg_u32 s2, 0 */
+		0xbfa10001, /* s_cbranch_scc0: past the jump */
+		0xbe804806, /* s_setpc_b64 s[6:7] */
+		0xbfb00000, /* s_endpgm */
+	};
+	uint32_t *code = malloc((ADDS + ARRAY_SIZE(end)) * sizeof(*code));
+	struct bench b;
+	struct soft_wave *w = &b.wave[0];
+
+	bench_init(&b, 32, 1);
+	b.env.find = find;
+	place.code = (uint8_t *)code;
+	place.size_bytes = (ADDS + ARRAY_SIZE(end)) * sizeof(*code);
+	place.mapped = place.executable = true;
+	for (int i = 0; i < ADDS; i++)
+		code[i] = 0x80040504; /* s_add_u32 s4, s4, s5 */
+	memcpy(code + ADDS, end, sizeof(end));
+	w->s[2] = 2;
+	w->s[5] = 3;
+	w->s[6] = (uint32_t)BENCH_CODE;
+	w->s[7] = BENCH_CODE >> 32;
+	soft_wave_run(w, 10 * ADDS);
+	is_u64(w->state, SOFT_ENDED, "more code than a cache keeps runs");
+	is_u64(w->s[4], 2 * 3 * ADDS, "... each instruction twice");
+	is_u64(w->n_insts, 2 * (ADDS + 3) + 2, "... and is counted");
+	bench_fini(&b);
+	free(code);
+}
+
 int main(void)
 {
 	test_form("handlers", SOFT_HANDLERS);
 	test_form("microops", SOFT_MICROOPS);
 	test_form("host code", SOFT_HOST_CODE);
+	test_long();
 	return plan_done();
 }

@@ -57,8 +57,7 @@ struct soft_code_cache {
 	unsigned n_lines; /* microops that were given one */
 	unsigned n_loads; /* microops that fetch ahead */
 	unsigned n_found;
-	bool stale;
-	uint32_t epoch; /* how often it was */
+	uint32_t epoch; /* how often code may have changed */
 	bool again; /* the superblock that ran is to be translated anew */
 	enum soft_form most;
 };

@@ -233,7 +233,8 @@ enum soft_state {
 	SOFT_HALTED, /* by its trap handler, for ever */
 };
 
-#define SOFT_LOADS 64
+#define SOFT_LOADS 64 /* whose last addresses a wave knows */
+
 struct soft_wave {
 	struct soft_group *group;
 	uint64_t pc;

@@ -17,7 +17,7 @@
 
 #define CHUNK_NODES 128
 #define FIRST_SLOTS 1024 /* a power of two */
-#define MOST_NODES (1u << 16) /* that code which may be gone can have */
+#define MOST_NODES (1u << 16) /* for code that is gone has some, too */
 
 struct soft_chunk {
 	struct soft_chunk *older;
@@ -60,7 +60,7 @@ void soft_code_cache_reset(struct soft_code_cache *c)
 	c->n_used = 0;
 	c->n_in_chunk = 0;
 	c->cur = NULL;
-	c->stale = c->again = false;
+	c->again = false;
 }
 
 void soft_code_cache_free(struct soft_code_cache *c)
@@ -79,20 +79,8 @@ void soft_code_cache_limit(struct soft_code_cache *c, enum soft_form most)
 
 void soft_code_cache_stale(struct soft_code_cache *c)
 {
-	c->stale = true;
-	if (c->cur)
-		c->cur->next = c->cur->jump = NULL;
-}
-
-/* What is executed from here on is compared with memory first. */
-static void renew_cache(struct soft_code_cache *c)
-{
-	c->stale = false;
 	c->epoch++;
-	if (c->n_used > MOST_NODES)
-		soft_code_cache_reset(c);
-	else
-		forget_ranges(c);
+	forget_ranges(c);
 }
 
 static struct soft_node **find_slot(struct soft_code_cache *c, uint64_t key)
@@ -371,14 +359,10 @@ static struct soft_node *find_node(struct soft_wave *w,
 				   struct soft_code_cache *c,
 				   struct soft_node *from)
 {
-	struct soft_node *n;
+	struct soft_node *n = *find_slot(c, w->pc | (w->wave_size == 64));
 
-	if (c->stale) {
-		renew_cache(c);
-		from = NULL;
-	}
-	n = *find_slot(c, w->pc | (w->wave_size == 64));
-	if (n && n->epoch != c->epoch && !is_unchanged(w, n)) {
+	if (n ? n->epoch != c->epoch && !is_unchanged(w, n) :
+		c->n_used >= MOST_NODES) {
 		soft_code_cache_reset(c);
 		n = from = NULL;
 	}
