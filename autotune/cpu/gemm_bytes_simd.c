@@ -461,47 +461,16 @@ void SIMD(cpu_gemm_make_ints)(const struct cpu_gemm *g, size_t row,
 /* ---- the tables ---- */
 
 #if LANES == 16
+#define ROWS 4
 #define EACH_ROWS(do, kind, v) \
 	do(kind, 1, v) do(kind, 2, v) do(kind, 3, v) do(kind, 4, v)
-#define EACH(do, kind) \
-	EACH_ROWS(do, kind, 1) EACH_ROWS(do, kind, 2) EACH_ROWS(do, kind, 3)
-#define ROWS 4
-#define VECS 3
 #else
+#define ROWS 3
 #define EACH_ROWS(do, kind, v) \
 	do(kind, 1, v) do(kind, 2, v) do(kind, 3, v)
-#define EACH(do, kind) EACH_ROWS(do, kind, 1) EACH_ROWS(do, kind, 2)
-#define ROWS 3
-#define VECS 2
 #endif
 
-#define TABLE(kind, name) \
-	EACH(TILE, kind) \
-	static void pack_##kind(const struct cpu_gemm *g, size_t column, \
-				size_t columns, size_t groups, float *out, \
-				float *space) \
-	{ \
-		pack_kind(kind, g, column, columns, groups, out, space); \
-	} \
-	const struct cpu_bytes_kernels name = { \
-		.lanes = LANES, \
-		.rows = ROWS, \
-		.vecs = VECS, \
-		.row_step = CPU_BYTES_ROW, \
-		.column_step = CPU_BYTES_COLUMN, \
-		.tile = { EACH(NAME, kind) }, \
-		.pack_rows = pack_rows, \
-		.pack_columns = pack_##kind, \
-		.merge = SIMD(cpu_gemm_merge), \
-	};
-
-#if LANES == 16
-TABLE(AVX512_VNNI, cpu_bytes_vnni_v4)
-#else
-TABLE(AVX512_VNNI, cpu_bytes_vnni_vl)
-TABLE(AVX_VNNI, cpu_bytes_vnni_v3)
-TABLE(AVX2_BYTES, cpu_bytes_v3)
-#endif
+TABLES(cpu_bytes, .row_step = CPU_BYTES_ROW, .column_step = CPU_BYTES_COLUMN)
 
 #else
 

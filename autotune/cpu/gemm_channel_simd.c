@@ -224,10 +224,12 @@ static ALWAYS void pack_vector(enum kind kind, const struct cpu_gemm *g,
 }
 
 static ALWAYS void pack_kind(enum kind kind, const struct cpu_gemm *g,
-			     size_t column, size_t columns, float *out)
+			     size_t column, size_t columns, size_t groups,
+			     float *out, float *space)
 {
 	const size_t vecs = (columns + LANES - 1) / LANES;
 
+	(void)groups, (void)space;
 	for (size_t j = 0; j < vecs; j++) {
 		const size_t left = columns - j * LANES;
 		/* Constants where all are there. */
@@ -243,52 +245,17 @@ static ALWAYS void pack_kind(enum kind kind, const struct cpu_gemm *g,
 /* ---- the tables ---- */
 
 #if LANES == 16
+#define ROWS 8
 #define EACH_ROWS(do, kind, v) \
 	do(kind, 1, v) do(kind, 2, v) do(kind, 3, v) do(kind, 4, v) \
 	do(kind, 5, v) do(kind, 6, v) do(kind, 7, v) do(kind, 8, v)
-#define EACH(do, kind) \
-	EACH_ROWS(do, kind, 1) EACH_ROWS(do, kind, 2) EACH_ROWS(do, kind, 3)
-#define ROWS 8
-#define VECS 3
 #else
+#define ROWS 4
 #define EACH_ROWS(do, kind, v) \
 	do(kind, 1, v) do(kind, 2, v) do(kind, 3, v) do(kind, 4, v)
-#define EACH(do, kind) EACH_ROWS(do, kind, 1) EACH_ROWS(do, kind, 2)
-#define ROWS 4
-#define VECS 2
 #endif
 
-#define TABLE(kind, name) \
-	EACH(TILE, kind) \
-	static void pack_##kind(const struct cpu_gemm *g, size_t column, \
-				size_t columns, size_t groups, float *out, \
-				float *space) \
-	{ \
-		(void)groups; \
-		(void)space; \
-		pack_kind(kind, g, column, columns, out); \
-	} \
-	const struct cpu_bytes_kernels name = { \
-		.lanes = LANES, \
-		.rows = ROWS, \
-		.vecs = VECS, \
-		.exact = true, \
-		.row_step = GROUP, \
-		.row_end = CPU_CHANNEL_ROW_END, \
-		.column_step = QUADS, \
-		.column_end = 1, \
-		.tile = { EACH(NAME, kind) }, \
-		.pack_rows = pack_rows, \
-		.pack_columns = pack_##kind, \
-		.merge = SIMD(cpu_gemm_merge), \
-	};
-
-#if LANES == 16
-TABLE(AVX512_VNNI, cpu_channel_vnni_v4)
-#else
-TABLE(AVX512_VNNI, cpu_channel_vnni_vl)
-TABLE(AVX_VNNI, cpu_channel_vnni_v3)
-TABLE(AVX2_BYTES, cpu_channel_v3)
-#endif
+TABLES(cpu_channel, .exact = true, .row_step = GROUP,
+       .row_end = CPU_CHANNEL_ROW_END, .column_step = QUADS, .column_end = 1)
 
 #endif

@@ -116,7 +116,13 @@ static ALWAYS vi pack_bytes(const __m512i v[4])
 }
 #endif
 
-/* A file's run_tile() for a tile of constant size, and its place in a table. */
+/* ---- tables ---- */
+
+/*
+ * TABLES(prefix, ...) defines the kernels of each way that this level has; a
+ * file has run_tile(), pack_rows(), pack_kind(), ROWS, VECS and EACH_ROWS(), and
+ * says what else stands in a table.
+ */
 #define TILE(kind, rows, vecs) \
 	static void tile_##kind##_##vecs##_##rows( \
 		const struct cpu_bytes_block *b) \
@@ -125,6 +131,38 @@ static ALWAYS vi pack_bytes(const __m512i v[4])
 	}
 #define NAME(kind, rows, vecs) \
 	[vecs - 1][rows - 1] = tile_##kind##_##vecs##_##rows,
+#define TABLE(kind, name, ...) \
+	EACH(TILE, kind) \
+	static void pack_##kind(const struct cpu_gemm *g, size_t column, \
+				size_t columns, size_t groups, float *out, \
+				float *space) \
+	{ \
+		pack_kind(kind, g, column, columns, groups, out, space); \
+	} \
+	const struct cpu_bytes_kernels name = { \
+		.lanes = LANES, \
+		.rows = ROWS, \
+		.vecs = VECS, \
+		.tile = { EACH(NAME, kind) }, \
+		.pack_rows = pack_rows, \
+		.pack_columns = pack_##kind, \
+		.merge = SIMD(cpu_gemm_merge), \
+		__VA_ARGS__ \
+	};
+#if LANES == 16
+#define VECS 3
+#define EACH(do, kind) \
+	EACH_ROWS(do, kind, 1) EACH_ROWS(do, kind, 2) EACH_ROWS(do, kind, 3)
+#define TABLES(prefix, ...) \
+	TABLE(AVX512_VNNI, prefix##_vnni_v4, __VA_ARGS__)
+#else
+#define VECS 2
+#define EACH(do, kind) EACH_ROWS(do, kind, 1) EACH_ROWS(do, kind, 2)
+#define TABLES(prefix, ...) \
+	TABLE(AVX512_VNNI, prefix##_vnni_vl, __VA_ARGS__) \
+	TABLE(AVX_VNNI, prefix##_vnni_v3, __VA_ARGS__) \
+	TABLE(AVX2_BYTES, prefix##_v3, __VA_ARGS__)
+#endif
 
 #endif
 #endif
