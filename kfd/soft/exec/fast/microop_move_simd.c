@@ -254,9 +254,6 @@ static inline __m512i blocks_to_lanes(__m512i v)
 	return _mm512_maskz_permutexvar_epi32(ALL16, from, v);
 }
 
-/* Weights that a kernel streams are read once: they are not in the caches. */
-#define AHEAD_BYTES 6144
-
 static inline void load_line_128(const struct soft_move *m)
 {
 	const uint8_t *p = m->host + m->offset[0];
@@ -264,7 +261,7 @@ static inline void load_line_128(const struct soft_move *m)
 
 	for (int i = 0; i < SOFT_LANES; i += 16, p += 256) {
 		for (int k = 0; k < 4; k++) {
-			__builtin_prefetch(p + 64 * k + AHEAD_BYTES);
+			__builtin_prefetch(p + 64 * k + SOFT_AHEAD_BYTES);
 			v[k] = _mm512_loadu_si512(p + 64 * k);
 		}
 		transpose_4x4(v);

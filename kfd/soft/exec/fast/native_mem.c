@@ -194,8 +194,6 @@ static void find_lds(struct soft_native_run *r, const struct soft_microop *m,
 
 /* ------------------------------------------------- more than a dword ---- */
 
-#define AHEAD_BYTES 6144 /* as in microop_move_simd.c */
-
 static struct soft_host_mem piece(int i)
 {
 	return (struct soft_host_mem){ SOFT_RCX, 64 * i };
@@ -256,7 +254,7 @@ static void get_4(struct soft_native_run *r, int z, int k, bool half)
 	if (half)
 		soft_host_op_mem(r->code, SOFT_HOST_SHUF64X2, z, 0, z,
 				 piece(2 * k + 1), false, FIRST_HALVES);
-	next.offset += AHEAD_BYTES;
+	next.offset += SOFT_AHEAD_BYTES;
 	soft_host_prefetch(r->code, next);
 }
 

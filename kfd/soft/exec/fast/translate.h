@@ -220,6 +220,12 @@ static inline bool soft_is_scattered(const struct soft_microop *m)
 	return ((const struct soft_node *)m->u)->n_scattered >= SOFT_SCATTERED;
 }
 
+/*
+ * How far ahead lines of four dwords are fetched: weights that a kernel streams
+ * are read once, and so in no cache.
+ */
+#define SOFT_AHEAD_BYTES 6144
+
 /* microop_mem_simd.c and microop_move_simd.c. */
 struct soft_mem_microops {
 	/* mods[0] dwords at SGPR pair c plus imm plus SGPR mask_in, to d. */
