@@ -3,8 +3,8 @@
  * with IQ4_XS, whose runs of 32 are such, as they are stored.
  *
  * LANES runs at a time: their scales are gathered into one vector; their codes
- * come side by side, of nibbles first all low and then all high halves, which is
- * the order of qwen_quants.half.  unpack_simd.c has what the bits mean.
+ * come side by side, of nibbles first all low and then all high halves, which
+ * is the order of qwen_quants.half.  unpack_simd.c has what the bits mean.
  */
 #include "engine/weights/kernels_blocks.h"
 
@@ -12,15 +12,6 @@
 
 /* Blocks whose codes fill a vector: of nibbles, or of bytes. */
 #define STEP(type) (LANES * 4 / ((type) == QWEN_W_Q8_0 ? 32 : 16))
-
-static inline TARGET vb load_bytes(const void *p)
-{
-#if LANES == 16
-	return _mm512_loadu_si512(p);
-#else
-	return _mm256_loadu_si256(p);
-#endif
-}
 
 /* In a register, where the compiler would load each time that it is used. */
 static inline TARGET vb keep_loaded(vb v)
@@ -33,7 +24,7 @@ static inline TARGET vb keep_loaded(vb v)
 
 /* ---- LANES blocks of a row ---- */
 
-/* `size` bytes, with AVX-512 as vectors side by side; the last ends with them. */
+/* `size` bytes, with AVX-512 as vectors side by side, the last ends there. */
 struct stretch {
 	const uint8_t *b;
 	int size;
@@ -121,8 +112,8 @@ static inline TARGET vi first_bytes(const struct stretch *s, int bytes)
 {
 #define ODD(block) ((block) * bytes % 2 * 8)
 	const vi shift = { HALF_LANES(ODD, 0) };
-	const __m512i w = _mm512_maskz_cvtepu16_epi32(0xffff,
-						      words_of(s, 0, bytes));
+	const __m512i w =
+		_mm512_maskz_cvtepu16_epi32(0xffff, words_of(s, 0, bytes));
 
 	return (vi)w >> shift & 255;
 }
@@ -201,10 +192,11 @@ static inline TARGET vf floats_of_blocks(const uint8_t *b, int bytes)
 static inline TARGET vf scales_of(const struct stretch *s, int bytes,
 				  enum qwen_weights type)
 {
-	return type == QWEN_W_IQ4_XS ? floats_of_blocks(s->b, bytes) :
+	return type == QWEN_W_IQ4_XS ?
+		       floats_of_blocks(s->b, bytes) :
 	       type == QWEN_W_MXFP4 ?
-			floats_of_exponents(first_bytes(s, bytes)) :
-			floats_of_halves(words_of(s, 0, bytes));
+		       floats_of_exponents(first_bytes(s, bytes)) :
+		       floats_of_halves(words_of(s, 0, bytes));
 }
 
 /* ---- codes ---- */
@@ -283,9 +275,9 @@ static inline TARGET vb values_of(vb codes, enum qwen_weights type)
 	    type != QWEN_W_MXFP4)
 		return codes;
 #if LANES == 16
-	return _mm512_shuffle_epi8(_mm512_maskz_broadcast_i32x4(
-					   0xffff, values_table(type)),
-				   codes);
+	return _mm512_shuffle_epi8(
+		_mm512_maskz_broadcast_i32x4(0xffff, values_table(type)),
+		codes);
 #else
 	return _mm256_shuffle_epi8(
 		_mm256_broadcastsi128_si256(values_table(type)), codes);
@@ -380,10 +372,9 @@ struct sums {
 	vf dot, offset, least;
 };
 
-/* The activations of LANES runs from group g on, for codes of runs from i on. */
-static inline TARGET struct codes inputs_of(const struct qwen_quants *x,
-					    size_t g, int i,
-					    enum qwen_weights type)
+/* The activations of LANES runs from group g on, for codes of run i and on. */
+static inline TARGET struct codes
+inputs_of(const struct qwen_quants *x, size_t g, int i, enum qwen_weights type)
 {
 	if (type == QWEN_W_Q8_0) {
 		const int8_t *q = x->q + (g + (size_t)i) * QWEN_GROUP;
@@ -393,20 +384,13 @@ static inline TARGET struct codes inputs_of(const struct qwen_quants *x,
 	return (struct codes){ load_bytes(q), load_bytes(q + 64) };
 }
 
-/*
- * Rows of several lines a step are fetched from farther: Q4_0 comes to 0.91 of
- * a plain read, and to 0.79 with FETCH_BYTES.
- */
-#define FETCH_STEPS_BYTES 4096
-
 /* LANES runs of a row, that are `size` bytes, by the activations from g on. */
 static inline TARGET void add_blocks(struct sums *sum, const uint8_t *b,
 				     int size, const struct qwen_quants *x,
 				     size_t g, enum qwen_weights type,
 				     int bytes)
 {
-	for (int at = 0; at < size; at += 64)
-		prefetch_behind(b + at, FETCH_STEPS_BYTES);
+	prefetch_step(b, (size_t)size);
 	const struct stretch s = stretch_of(b, size);
 	const vf total = load(x->sum + g);
 	vf f = scales_of(&s, bytes, type);
@@ -449,8 +433,7 @@ static inline TARGET float total_of(const struct sums *s,
 static inline TARGET void dot_rows(const uint8_t *a, const uint8_t *b,
 				   uint32_t cols, const struct qwen_quants *x,
 				   float *ya, float *yb, bool add, bool two,
-				   enum qwen_weights type,
-				   struct qwen_layout l)
+				   enum qwen_weights type, struct qwen_layout l)
 {
 	const int size = LANES * QWEN_GROUP / l.values * l.bytes;
 	struct sums sa = { { 0 }, { 0 }, { 0 } }, sb = sa;
@@ -470,8 +453,8 @@ static inline TARGET void dot_rows(const uint8_t *a, const uint8_t *b,
 		add_blocks(&sa, rest_of(a, &r, bytes), size, x, g, type,
 			   l.bytes);
 		if (two)
-			add_blocks(&sb, rest_of(b, &r, bytes), size, x, g,
-				   type, l.bytes);
+			add_blocks(&sb, rest_of(b, &r, bytes), size, x, g, type,
+				   l.bytes);
 	}
 	float v = total_of(&sa, type);
 	*ya = add ? *ya + v : v;
