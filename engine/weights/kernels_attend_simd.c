@@ -68,27 +68,35 @@ INLINE float unit_of(enum qwen_weights type)
 
 /* ---- scores ---- */
 
+/* Rows that are read side by side; of more, each is fetched ahead worse. */
+#define TOGETHER 2
+
 /* `rows` rows at p, `heads` heads at q: constants where it is inlined. */
 INLINE void sum_rows(enum qwen_weights type, const uint8_t *p, uint32_t d,
 		     const float *q, int rows, int heads, vf *s)
 {
 	const size_t row_bytes = bytes_of(type, d);
+	const int some = rows < TOGETHER ? rows : TOGETHER;
 
 #pragma GCC unroll 16
 	for (int i = 0; i < rows * heads; i++)
 		s[i] = splat(0);
-	for (uint32_t c = 0; c + LANES <= d; c += LANES) {
-		vf x[HEADS];
-#pragma GCC unroll 4
-		for (int h = 0; h < heads; h++)
-			x[h] = load(q + (size_t)h * d + c);
 #pragma GCC unroll 16
-		for (int r = 0; r < rows; r++) {
-			vf v = load_value(type, p + r * row_bytes, c);
+	for (int r = 0; r < rows; r += some, p += some * row_bytes) {
+		fetch_rows(p, some * row_bytes);
+		for (uint32_t c = 0; c + LANES <= d; c += LANES) {
+			vf v[TOGETHER];
+#pragma GCC unroll 2
+			for (int i = 0; i < some; i++)
+				v[i] = load_value(type, p + i * row_bytes, c);
 #pragma GCC unroll 4
-			for (int h = 0; h < heads; h++)
-				s[h * rows + r] =
-					fma_(v, x[h], s[h * rows + r]);
+			for (int h = 0; h < heads; h++) {
+				const vf x = load(q + (size_t)h * d + c);
+				vf *to = s + h * rows + r;
+#pragma GCC unroll 2
+				for (int i = 0; i < some; i++)
+					to[i] = fma_(v[i], x, to[i]);
+			}
 		}
 	}
 }
@@ -115,7 +123,6 @@ INLINE void score_heads(enum qwen_weights type, const struct qwen_matrix *k,
 
 	for (; r + rows <= k->rows; r += rows, p += rows * row_bytes) {
 		float sum[LANES];
-		fetch_rows(p, rows * row_bytes);
 		sum_rows(type, p, d, q, (int)rows, heads, s);
 		store(sum, sum_all(s) * unit_of(type));
 		for (int h = 0; h < heads; h++)
@@ -252,7 +259,46 @@ INLINE void mix_turn(enum qwen_weights type, const struct values *v, int heads,
 						 (size_t)r * v->d + c);
 }
 
-/* Shares [heads][rows] of a block's rows, times the unit or groups' scales. */
+/* Rows whose four scales each make a vector, and their shares at s. */
+#define QUADS (LANES / 4)
+
+static inline vf spread_quads(const float *s)
+{
+#if LANES == 16
+	return (vf)_mm512_maskz_permutexvar_ps(
+		0xffff,
+		_mm512_setr_epi32(0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3,
+				  3),
+		_mm512_castps128_ps512(_mm_loadu_ps(s)));
+#elif LANES == 8
+	return (vf){ s[0], s[0], s[0], s[0], s[1], s[1], s[1], s[1] };
+#else
+	return splat(s[0]);
+#endif
+}
+
+/* One head's shares of the rows, times the unit or their groups' scales. */
+static void shares_scale(const struct values *v, const float *s,
+			 const uint16_t *scale, float unit, float *share)
+{
+	uint32_t r = 0;
+
+	if (!scale)
+		for (; r + LANES <= v->rows; r += LANES)
+			store(share + r, load(s + r) * unit);
+	else if (v->groups == 4)
+		for (; r + QUADS <= v->rows; r += QUADS)
+			store(share + 4 * r,
+			      spread_quads(s + r) * load_f16(scale + 4 * r));
+	for (; r < v->rows; r++)
+		for (uint32_t g = 0; g < v->groups; g++)
+			share[r * v->groups + g] =
+				s[r] *
+				(scale ? f16_one(scale[r * v->groups + g]) :
+					 unit);
+}
+
+/* Shares [heads][rows][groups] of a block's rows. */
 static void shares_init(const struct qwen_matrix *m, uint32_t row,
 			struct values *v, const float *s, size_t lds,
 			uint32_t heads, float *share)
@@ -261,26 +307,8 @@ static void shares_init(const struct qwen_matrix *m, uint32_t row,
 					   NULL;
 
 	for (uint32_t h = 0; h < heads; h++)
-		for (uint32_t r = 0; r < v->rows; r++) {
-			float x = s[h * lds + row + r];
-			float *to = share + (h * v->rows + r) * v->groups;
-			if (!scale)
-				*to = x * unit_of(m->type);
-#ifdef __F16C__
-			else if (v->groups == 4)
-				_mm_storeu_ps(
-					to,
-					_mm_set1_ps(x) *
-						_mm_cvtph_ps(_mm_loadl_epi64((
-							const void *)(scale +
-								      4 * r))));
-#endif
-			else
-				for (uint32_t g = 0; g < v->groups; g++)
-					to[g] = x *
-						f16_one(scale[r * v->groups +
-							      g]);
-		}
+		shares_scale(v, s + h * lds + row, scale, unit_of(m->type),
+			     share + (size_t)h * v->rows * v->groups);
 }
 
 INLINE void mix_type(enum qwen_weights type, const struct qwen_matrix *m,
