@@ -256,7 +256,7 @@ static inline __attribute__((always_inline)) void prefetch_line(const void *p)
  * row and row + apart, for all rows of such a block, then of the next one; the
  * last of an odd number alone, with `apart` 0.
  */
-#define STREAM_BYTES 65536
+#define STREAM_BYTES 1048576
 
 struct pairs {
 	uint32_t row, apart; /* the next pair */
