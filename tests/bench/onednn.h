@@ -1,9 +1,10 @@
 /*
  * Products of bf16 and of bytes by oneDNN, for bench-host-gemm: its matmul of A
  * [m][k] and B stored [n][k], both in that type already, C in f32 or int32.  T0
- * gets A in f32 and rounds it in the same time, so its reorder primitive rounds A
- * for it, too, in turns of their own; T0's bytes have scales, theirs none.  The library is loaded where it is installed (libdnnl-dev), nothing is
- * linked with it.
+ * gets A in f32 and rounds it in the same time, so its reorder primitive rounds
+ * A for it, too, in turns of their own; T0's bytes have scales, theirs none.
+ * The library is loaded where it is installed (libdnnl-dev), nothing is linked
+ * with it.
  */
 #ifndef T0_TESTS_BENCH_ONEDNN_H
 #define T0_TESTS_BENCH_ONEDNN_H
