@@ -444,6 +444,8 @@ static unsigned cuts_of_rows(const struct share *s, size_t rows, size_t columns,
 		size_t r = (rows + n - 1) / n,
 		       c = round_up(columns, width) / width;
 		c = (c + parts / n - 1) / (parts / n) * width;
+		/* The last ones are computed in as few vectors as they take. */
+		c = size_min(c, round_up(columns, s->kernels->lanes));
 		size_t blocks = (c + s->how.nc - 1) / s->how.nc;
 		size_t cost = r * c + c * PACK + r * COPY * blocks;
 		if (cost < best) {

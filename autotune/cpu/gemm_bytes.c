@@ -157,6 +157,8 @@ static unsigned cuts_of_rows(const struct share *s, size_t rows,
 		size_t r = (rows + n - 1) / n;
 		size_t c = (columns + width - 1) / width;
 		c = (c + parts / n - 1) / (parts / n) * width;
+		/* The last ones are computed in as few vectors as they take. */
+		c = size_min(c, round_up(columns, s->kernels->lanes));
 		size_t cost = r * c + c * PACK + r * ROUND;
 		if (cost < best) {
 			best = cost;
