@@ -33,7 +33,7 @@ static struct {
 	bool mapped, executable;
 } place = { .size_bytes = 4 * BENCH_PAGE };
 
-static bool find(void *ctx, uint64_t va, struct soft_range *out)
+static bool find_code(void *ctx, uint64_t va, struct soft_range *out)
 {
 	if (va - BENCH_CODE >= place.size_bytes)
 		return bench_find(ctx, va, out);
@@ -150,7 +150,7 @@ static void test_form(const char *name, enum soft_form form)
 
 	bench_init(&m.old, 32, BENCH_WAVES);
 	bench_init(&m.new, 32, BENCH_WAVES);
-	m.old.env.find = m.new.env.find = find;
+	m.old.env.find = m.new.env.find = find_code;
 	soft_code_cache_limit(m.old.group.code, form);
 	soft_code_cache_limit(m.new.group.code, SOFT_HANDLERS);
 	for (int i = 0; i < 2; i++)
@@ -188,7 +188,7 @@ static void test_long(void)
 	struct soft_wave *w = &b.wave[0];
 
 	bench_init(&b, 32, 1);
-	b.env.find = find;
+	b.env.find = find_code;
 	place.code = (uint8_t *)code;
 	place.size_bytes = (ADDS + ARRAY_SIZE(end)) * sizeof(*code);
 	place.mapped = place.executable = true;
