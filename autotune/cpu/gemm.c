@@ -424,30 +424,22 @@ static void run_tiles(struct share *s, struct cpu_gemm_scratch *scratch)
 
 /* ---- shares ---- */
 
-/*
- * In how many parts to cut the rows, the rest of `parts` being cuts of the
- * columns: what makes the largest share cheapest.  To pack a value costs as
- * much as PACK products with it, to copy one of a row COPY.
- */
-#define PACK 10
-#define COPY 3
-
-static unsigned cuts_of_rows(const struct share *s, size_t rows, size_t columns,
-			     unsigned parts)
+unsigned cpu_gemm_cuts(const struct cpu_gemm_shares *s, unsigned parts)
 {
-	size_t best = SIZE_MAX, width = width_of(s);
+	const size_t panels = (s->columns + s->width - 1) / s->width;
+	size_t best = SIZE_MAX;
 	unsigned cuts = 1;
 
 	for (unsigned n = 1; n <= parts; n++) {
 		if (parts % n)
 			continue;
-		size_t r = (rows + n - 1) / n,
-		       c = round_up(columns, width) / width;
-		c = (c + parts / n - 1) / (parts / n) * width;
+		size_t r = (s->rows + n - 1) / n;
+		size_t c = (panels + parts / n - 1) / (parts / n) * s->width;
 		/* The last ones are computed in as few vectors as they take. */
-		c = size_min(c, round_up(columns, s->kernels->lanes));
-		size_t blocks = (c + s->how.nc - 1) / s->how.nc;
-		size_t cost = r * c + c * PACK + r * COPY * blocks;
+		c = size_min(c, round_up(s->columns, s->lanes));
+		size_t times = (c + s->most - 1) / s->most;
+		size_t cost = r * c + c * s->column_cost +
+			      r * s->row_cost * times;
 		if (cost < best) {
 			best = cost;
 			cuts = n;
@@ -455,6 +447,10 @@ static unsigned cuts_of_rows(const struct share *s, size_t rows, size_t columns,
 	}
 	return cuts;
 }
+
+/* In products of a value: to pack one of B, and to copy one of A. */
+#define PACK 10
+#define COPY 3
 
 static void share_init(struct share *s, const struct cpu_gemm *g, size_t n,
 		       const struct cpu_gemm_config *how, unsigned part,
@@ -481,7 +477,14 @@ static void share_init(struct share *s, const struct cpu_gemm *g, size_t n,
 		if (g[i].b_type >= CPU_GEMM_MADE)
 			s->step = CPU_GEMM_MADE_STEP;
 	}
-	s->cuts = cuts_of_rows(s, rows, columns, parts);
+	const struct cpu_gemm_shares shares = { .rows = rows,
+						.columns = columns,
+						.width = width_of(s),
+						.lanes = s->kernels->lanes,
+						.most = s->how.nc,
+						.column_cost = PACK,
+						.row_cost = COPY };
+	s->cuts = cpu_gemm_cuts(&shares, parts);
 	s->cut = part % s->cuts;
 	cpu_gemm_split(columns, width_of(s), part / s->cuts, parts / s->cuts,
 		       &s->column0, &s->column1);

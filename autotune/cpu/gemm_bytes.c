@@ -138,35 +138,9 @@ static void run_columns(const struct share *s)
 	}
 }
 
-/*
- * In how many parts to cut the rows; the rest are cuts of the columns.  To pack
- * a value costs as much as PACK products with it, to round one of a row ROUND.
- */
+/* In products of a value: to pack one of B, and to round one of A. */
 #define PACK  12
 #define ROUND 40
-
-static unsigned cuts_of_rows(const struct share *s, size_t rows,
-			     size_t columns, unsigned parts)
-{
-	size_t best = SIZE_MAX, width = width_of(s);
-	unsigned cuts = 1;
-
-	for (unsigned n = 1; n <= parts; n++) {
-		if (parts % n)
-			continue;
-		size_t r = (rows + n - 1) / n;
-		size_t c = (columns + width - 1) / width;
-		c = (c + parts / n - 1) / (parts / n) * width;
-		/* The last ones are computed in as few vectors as they take. */
-		c = size_min(c, round_up(columns, s->kernels->lanes));
-		size_t cost = r * c + c * PACK + r * ROUND;
-		if (cost < best) {
-			best = cost;
-			cuts = n;
-		}
-	}
-	return cuts;
-}
 
 static void lay_out(struct share *s, struct cpu_gemm_scratch *scratch)
 {
@@ -202,7 +176,16 @@ void cpu_bytes_part(const struct cpu_gemm *g, size_t n,
 		if (cpu_bytes_kernels(how->level, g[i].b_type) != s.kernels)
 			BUG("a list of products by channels and by groups");
 	}
-	unsigned cuts = cuts_of_rows(&s, g->m, columns, parts);
+	const struct cpu_gemm_shares shares = {
+		.rows = g->m,
+		.columns = columns,
+		.width = width_of(&s),
+		.lanes = s.kernels->lanes,
+		.most = SIZE_MAX / 2, /* A stays rounded */
+		.column_cost = PACK,
+		.row_cost = ROUND
+	};
+	const unsigned cuts = cpu_gemm_cuts(&shares, parts);
 	cpu_gemm_split(g->m, how->rows, part % cuts, cuts, &s.row0, &s.row1);
 	if (s.row0 == s.row1)
 		return;

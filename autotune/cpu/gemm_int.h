@@ -211,6 +211,21 @@ void *cpu_gemm_scratch_get(struct cpu_gemm_scratch *s, size_t bytes);
 void cpu_gemm_split(size_t n, size_t unit, unsigned part, unsigned parts,
 		    size_t *from, size_t *to);
 
+/* A product to be shared out; costs are in products of a value. */
+struct cpu_gemm_shares {
+	size_t rows, columns;
+	size_t width, lanes; /* columns of a panel, and of a vector */
+	size_t most;	     /* columns that are packed at a time */
+	size_t column_cost, row_cost; /* to pack a value of each */
+};
+
+/*
+ * In how many parts to cut the rows, the rest of `parts` being cuts of the
+ * columns: what makes the largest share cheapest.  Rows are packed once for all
+ * columns that are packed at a time.
+ */
+unsigned cpu_gemm_cuts(const struct cpu_gemm_shares *s, unsigned parts);
+
 /* Rows of a B that is made, as f32. */
 static inline void cpu_gemm_make(const struct cpu_gemm_kernels *k,
 				 const struct cpu_gemm *g, size_t row, size_t n,
