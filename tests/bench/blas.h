@@ -489,6 +489,13 @@ static const void *bench_narrow(enum cpu_gemm_type type, float *wide, size_t n)
 	return x;
 }
 
+/* A pool spins only where it was made with a processor for each thread. */
+static void bench_place(void *ctx, struct threads *t, unsigned thread)
+{
+	(void)ctx, (void)t;
+	bench_run_on(thread ? BENCH_SECOND : BENCH_FIRST);
+}
+
 static void bench_init(struct bench *b, unsigned n_threads,
 		       const struct cpu_problem *p)
 {
@@ -517,8 +524,12 @@ static void bench_init(struct bench *b, unsigned n_threads,
 	/* OpenBLAS makes its second thread when it is asked for it. */
 	bench_run_on(BENCH_SECOND);
 	bench_set_threads(n_threads);
-	if (n_threads > 1 && !(b->threads = threads_new(n_threads, &e)))
-		BUG("%s", e.msg);
+	bench_run_on(BENCH_BOTH);
+	if (n_threads > 1) {
+		if (!(b->threads = threads_new(n_threads, &e)))
+			BUG("%s", e.msg);
+		threads_run(b->threads, bench_place, NULL);
+	}
 	bench_run_on(BENCH_FIRST);
 }
 
