@@ -252,15 +252,21 @@ static void rows_at(const struct share *s, const struct panel *p,
 	}
 }
 
+/* `rows` rows of what is to be packed, from a row and a unit of k's on. */
 static void ahead_of(const struct share *s, struct cpu_gemm_block *b,
-		     const struct cpu_gemm_source *from, size_t row, size_t k0)
+		     const struct cpu_gemm_source *from, size_t row, size_t k0,
+		     size_t rows)
 {
 	size_t size = size_of(from->type);
 
+	b->ahead_rows = (unsigned)rows;
 	b->ahead = source_at(s, from, row, k0).data;
 	b->ahead_ld_bytes = from->ld * size;
 	b->ahead_shift = (unsigned)__builtin_ctzl(size * s->kernels->unit);
 }
+
+/* Rows that a tile fetches ahead, where the tiles of a panel are enough. */
+#define AHEAD_ROWS 3
 
 /*
  * What the tile at column j fetches ahead: the rows that come next, then
@@ -269,21 +275,25 @@ static void ahead_of(const struct share *s, struct cpu_gemm_block *b,
 static void ahead_at(struct share *s, const struct panel *next, size_t j,
 		     struct cpu_gemm_block *b)
 {
-	size_t row = (j - s->packed0) / width_of(s) * CPU_GEMM_AHEAD;
+	const size_t width = width_of(s);
+	const size_t tiles = (s->packed1 - s->packed0 + width - 1) / width;
+	const size_t some = size_max(AHEAD_ROWS, (next->n + tiles - 1) / tiles);
+	const size_t row = (j - s->packed0) / width * some;
 
 	b->ahead = (const char *)b->p;
-	b->ahead_ld_bytes = 0;
+	b->ahead_rows = 0;
 	b->ahead_shift = 2;
 	if (row < next->n) {
 		if (lines_kept(s)) {
+			b->ahead_rows = (unsigned)some;
 			b->ahead_ld_bytes = next->k * sizeof(float);
 			b->ahead = (const char *)lines_of(s, next) +
 				   row * b->ahead_ld_bytes;
 		} else if (s->rows.type < CPU_GEMM_MADE)
-			ahead_of(s, b, &s->rows, next->i + row, next->k0);
+			ahead_of(s, b, &s->rows, next->i + row, next->k0, some);
 	} else if (s->ahead0 < s->ahead1) {
-		ahead_of(s, b, &s->columns, s->ahead0, s->ahead_k0);
-		s->ahead0 += CPU_GEMM_AHEAD;
+		ahead_of(s, b, &s->columns, s->ahead0, s->ahead_k0, some);
+		s->ahead0 += some;
 	}
 }
 

@@ -17,12 +17,12 @@ struct cpu_gemm_block {
 	float alpha, beta;
 	float *c; /* c[row * ldc + column] */
 	size_t ldc;
-	/* CPU_GEMM_AHEAD rows of k values that are wanted soon, any address. */
+	/* Rows of k values that are wanted soon, any address. */
 	const char *ahead;
-	size_t ahead_ld_bytes;
+	unsigned ahead_rows;
 	unsigned ahead_shift; /* log2 of the size of a value, in bytes */
+	size_t ahead_ld_bytes;
 };
-#define CPU_GEMM_AHEAD 3
 
 /* Values [count][k] of a type, `ld` apart, and where they go as f32. */
 struct cpu_gemm_source {

@@ -125,12 +125,15 @@ static ALWAYS void sum_up(enum kind kind, struct sums *t,
 {
 	const float *p = b->p, *q = b->q;
 	const char *ahead = b->ahead;
-	size_t ahead_ld = b->ahead_ld_bytes, k = b->k;
+	size_t k = b->k;
 
 	for (; k >= LANES; k -= LANES) {
-		_mm_prefetch(ahead, _MM_HINT_T1);
-		_mm_prefetch(ahead + ahead_ld, _MM_HINT_T1);
-		_mm_prefetch(ahead + 2 * ahead_ld, _MM_HINT_T1);
+		const char *line = ahead;
+#pragma GCC unroll 1
+		for (unsigned i = b->ahead_rows; i; i--) {
+			_mm_prefetch(line, _MM_HINT_T1);
+			line += b->ahead_ld_bytes;
+		}
 		ahead += (size_t)LANES << b->ahead_shift;
 #pragma GCC unroll 1
 		for (int u = 0; u < LANES; u += 4) {
