@@ -141,18 +141,33 @@ static bool kind_check(const struct qwen_cache *c, enum qwen_weights w,
 }
 
 /* Whole cache lines, so that every head's begin with one. */
-static size_t together_bytes(const struct qwen_cache *c, enum qwen_part_of part)
+static size_t round_up(size_t bytes)
 {
-	return (c->together * qwen_kept_bytes(type_of(c, part), c->head_dim) +
-		63) /
-	       64 * 64;
+	return (bytes + 63) / 64 * 64;
 }
 
-/* Keys and values of a layer that lie together. */
-static size_t layer_bytes(const struct qwen_cache *c)
+static void lay_out(struct qwen_cache *c, enum qwen_part_of part)
+{
+	const enum qwen_weights w = type_of(c, part);
+	const size_t code = code_bytes(w, c->head_dim);
+	const size_t scale = qwen_kept_bytes(w, c->head_dim) - code;
+
+	c->code_bytes[part] = round_up(c->together * code);
+	c->scale_bytes[part] = round_up(c->together * scale);
+}
+
+/* Keys and values of a layer that lie together, without scales. */
+static size_t codes_bytes(const struct qwen_cache *c)
 {
 	return c->kv_heads *
-	       (c->together_bytes[QWEN_KEYS] + c->together_bytes[QWEN_VALUES]);
+	       (c->code_bytes[QWEN_KEYS] + c->code_bytes[QWEN_VALUES]);
+}
+
+static size_t layer_bytes(const struct qwen_cache *c)
+{
+	return codes_bytes(c) +
+	       c->kv_heads * (c->scale_bytes[QWEN_KEYS] +
+			      c->scale_bytes[QWEN_VALUES]);
 }
 
 bool qwen_cache_init(struct qwen_cache *c, struct err *e)
@@ -166,9 +181,8 @@ bool qwen_cache_init(struct qwen_cache *c, struct err *e)
 	c->runs = (c->positions + c->run - 1) / c->run;
 	c->together = c->blocks ? QWEN_BLOCK : c->run;
 	count = c->blocks ? c->blocks : (uint64_t)c->sequences * c->runs;
-	for (int part = QWEN_KEYS; part <= QWEN_VALUES; part++)
-		c->together_bytes[part] =
-			together_bytes(c, (enum qwen_part_of)part);
+	lay_out(c, QWEN_KEYS);
+	lay_out(c, QWEN_VALUES);
 	if (__builtin_mul_overflow(c->layers * (uint64_t)layer_bytes(c), count,
 				   &mapped) ||
 	    mapped > UINT64_MAX / 4)
@@ -199,21 +213,30 @@ void qwen_cache_fini(struct qwen_cache *c)
 	*c = (struct qwen_cache){ 0 };
 }
 
-/*
- * The positions of a run or block of one head; what comes first is farthest
- * apart.
- */
-static uint8_t *part_at(const struct qwen_cache *c, const struct qwen_place *p,
-			uint32_t position)
+/* The positions of a run or block of one head. */
+struct part {
+	uint8_t *code;
+	uint16_t *scale;
+};
+
+/* What comes first is farthest apart. */
+static struct part part_at(const struct qwen_cache *c,
+			   const struct qwen_place *p, uint32_t position)
 {
 	const uint32_t part = position / c->together;
 	size_t i = c->blocks ? c->table[p->sequence][part] :
 			       (size_t)p->sequence * c->runs + part;
+	uint8_t *code, *scale;
 
-	i = (i * c->layers + p->layer) * layer_bytes(c);
-	if (p->part == QWEN_VALUES)
-		i += c->kv_heads * c->together_bytes[QWEN_KEYS];
-	return c->data + i + p->head * c->together_bytes[p->part];
+	code = c->data + (i * c->layers + p->layer) * layer_bytes(c);
+	scale = code + codes_bytes(c);
+	if (p->part == QWEN_VALUES) {
+		code += c->kv_heads * c->code_bytes[QWEN_KEYS];
+		scale += c->kv_heads * c->scale_bytes[QWEN_KEYS];
+	}
+	code += p->head * c->code_bytes[p->part];
+	scale += p->head * c->scale_bytes[p->part];
+	return (struct part){ code, (uint16_t *)scale };
 }
 
 static void put_bytes(const struct qwen_cache *c, uint8_t *code,
@@ -252,9 +275,9 @@ void qwen_cache_put(const struct qwen_cache *c, const struct qwen_place *p,
 	const enum qwen_weights type = type_of(c, p->part);
 	const size_t bytes = code_bytes(type, c->head_dim);
 	const uint32_t at = position % c->together;
-	uint8_t *run = part_at(c, p, position), *code = run + at * bytes;
-	uint16_t *scale = (uint16_t *)(run + c->together * bytes) +
-			  (size_t)at * (c->head_dim / QWEN_GROUP);
+	const struct part part = part_at(c, p, position);
+	uint8_t *code = part.code + at * bytes;
+	uint16_t *scale = part.scale + (size_t)at * (c->head_dim / QWEN_GROUP);
 
 	switch (type) {
 	case QWEN_W_INT8:
@@ -276,17 +299,13 @@ struct qwen_matrix qwen_cache_rows(const struct qwen_cache *c,
 				   uint32_t n)
 {
 	const enum qwen_weights type = type_of(c, p->part);
-	const uint8_t *data = part_at(c, p, from);
-	struct qwen_matrix m = { type == QWEN_W_INT4R ? QWEN_W_INT4 : type,
-				 n < c->together ? n : c->together, c->head_dim,
-				 data, NULL };
+	const struct part part = part_at(c, p, from);
 
-	if (is_scaled(type))
-		m.scale = (const uint16_t *)(data +
-					     c->together *
-						     code_bytes(type,
-								c->head_dim));
-	return m;
+	return (struct qwen_matrix){
+		type == QWEN_W_INT4R ? QWEN_W_INT4 : type,
+		n < c->together ? n : c->together, c->head_dim, part.code,
+		is_scaled(type) ? part.scale : NULL
+	};
 }
 
 void qwen_cache_copy(const struct qwen_cache *c, uint32_t from, uint32_t to)
