@@ -11,20 +11,38 @@
 /* Heads together, at most. */
 #define HEADS 4
 
+/* Columns of a head in most models; such loops have no ends to look for. */
+#define HEAD_DIM 128
+
 /* Keys of INT8 or INT4. */
 void SIMD(qwen_scores_int)(const struct qwen_matrix *k, const float *q,
 			   uint32_t heads, float *s, size_t lds);
 
 /*
- * Asks for what is read some rows later, from farther than FETCH_BYTES: Zen 4
- * reads keys of f16 at 0.92 of a plain read so, and else at 0.81.
+ * How far ahead rows are asked for, behind FETCH_BYTES.  Measured on Zen 4: f32
+ * comes at a plain read's rate as long as nothing is asked for, and at 0.75 of it
+ * else; the others need it while their lanes are added up.
  */
-#define FETCH_ROWS_BYTES 6144
-
-INLINE void fetch_rows(const uint8_t *p, size_t bytes)
+INLINE size_t rows_ahead(enum qwen_weights type)
 {
-	for (size_t i = 0; i < bytes; i += 64)
-		prefetch_behind(p + i, FETCH_ROWS_BYTES);
+	switch (type) {
+	case QWEN_W_F32:
+		return 0;
+	case QWEN_W_F16:
+	case QWEN_W_BF16:
+		return 6144;
+	default:
+		return 8192;
+	}
+}
+
+/* Of the line that begins at p, where `at`, its place in a row, begins one. */
+INLINE void fetch_line(enum qwen_weights type, const uint8_t *p, size_t at)
+{
+	const size_t ahead = rows_ahead(type);
+
+	if (ahead && at % 64 == 0)
+		prefetch_behind(p, ahead);
 }
 
 /* call(type, heads, ...) for as many heads at a time as there are left. */

@@ -115,11 +115,14 @@ static inline TARGET void sum_int(bool four, const uint8_t *p,
 #pragma GCC unroll 16
 	for (int i = 0; i < rows * heads; i++)
 		s[i] = splat(0);
-	for (uint32_t c = 0; c < parts; c++)
 #pragma GCC unroll 16
-		for (int r = 0; r < rows; r++) {
-			vb k = load_bytes(four, p + (size_t)r * (d / per) +
-							c * (BYTES / per));
+	for (int r = 0; r < rows; r++)
+		for (uint32_t c = 0; c < parts; c++) {
+			const uint8_t *at = p + (size_t)r * (d / per) +
+					    c * (BYTES / per);
+			fetch_line(four ? QWEN_W_INT4 : QWEN_W_INT8, at,
+				   c * (BYTES / per));
+			vb k = load_bytes(four, at);
 			vf f = spread_scales(scale + r * MOST_GROUPS +
 					     c * BYTES / QWEN_GROUP);
 #pragma GCC unroll 4
@@ -152,12 +155,14 @@ static inline TARGET void widen_scales(const struct qwen_matrix *k, uint32_t r,
 			scale[i * MOST_GROUPS + g] = f16_one(*from++);
 }
 
-static inline TARGET void score_int(bool four, const struct qwen_matrix *k,
-				    const float *q, int heads, float *out,
-				    size_t ldo)
+/* Of d columns: a constant where it is the usual one. */
+static inline TARGET void score_columns(bool four, uint32_t d,
+					const struct qwen_matrix *k,
+					const float *q, int heads, float *out,
+					size_t ldo)
 {
-	const size_t row_bytes = k->cols / (four ? 2 : 1);
-	const uint32_t d = k->cols, rows = LANES / (uint32_t)heads;
+	const size_t row_bytes = d / (four ? 2 : 1);
+	const uint32_t rows = LANES / (uint32_t)heads;
 	const uint32_t parts = (d + BYTES - 1) / BYTES;
 	float scale[LANES * MOST_GROUPS] = { 0 };
 	struct bytes b[HEADS * MOST_COLS / BYTES];
@@ -169,7 +174,6 @@ static inline TARGET void score_int(bool four, const struct qwen_matrix *k,
 		bytes_init(four, b + h * (int)parts, q + (size_t)h * d, d);
 	for (; r + rows <= k->rows; r += rows, p += rows * row_bytes) {
 		float sum[LANES];
-		fetch_rows(p, rows * row_bytes);
 		widen_scales(k, r, rows, scale);
 		sum_int(four, p, scale, d, b, (int)rows, heads, s);
 		store(sum, sum_all(s));
@@ -183,6 +187,16 @@ static inline TARGET void score_int(bool four, const struct qwen_matrix *k,
 		for (int h = 0; h < heads; h++)
 			out[(size_t)h * ldo + r] = sum_lanes(s[h]);
 	}
+}
+
+static inline TARGET void score_int(bool four, const struct qwen_matrix *k,
+				    const float *q, int heads, float *out,
+				    size_t ldo)
+{
+	if (k->cols == HEAD_DIM)
+		score_columns(four, HEAD_DIM, k, q, heads, out, ldo);
+	else
+		score_columns(four, k->cols, k, q, heads, out, ldo);
 }
 
 #define SCORE_INT(four, n, h, k, q, s, lds) \

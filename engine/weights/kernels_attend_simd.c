@@ -68,37 +68,30 @@ INLINE float unit_of(enum qwen_weights type)
 
 /* ---- scores ---- */
 
-/* Rows that are read side by side; of more, each is fetched ahead worse. */
-#define TOGETHER 2
-
-/* `rows` rows at p, `heads` heads at q: constants where it is inlined. */
+/*
+ * `rows` rows at p, one after the other, as the hardware's prefetcher wants
+ * them; `heads` heads at q.  Both are constants where it is inlined.
+ */
 INLINE void sum_rows(enum qwen_weights type, const uint8_t *p, uint32_t d,
 		     const float *q, int rows, int heads, vf *s)
 {
 	const size_t row_bytes = bytes_of(type, d);
-	const int some = rows < TOGETHER ? rows : TOGETHER;
 
 #pragma GCC unroll 16
 	for (int i = 0; i < rows * heads; i++)
 		s[i] = splat(0);
 #pragma GCC unroll 16
-	for (int r = 0; r < rows; r += some, p += some * row_bytes) {
-		fetch_rows(p, some * row_bytes);
+	for (int r = 0; r < rows; r++, p += row_bytes)
 		for (uint32_t c = 0; c + LANES <= d; c += LANES) {
-			vf v[TOGETHER];
-#pragma GCC unroll 2
-			for (int i = 0; i < some; i++)
-				v[i] = load_value(type, p + i * row_bytes, c);
+			const vf v = load_value(type, p, c);
+			fetch_line(type, p + bytes_of(type, c),
+				   bytes_of(type, c));
 #pragma GCC unroll 4
-			for (int h = 0; h < heads; h++) {
-				const vf x = load(q + (size_t)h * d + c);
-				vf *to = s + h * rows + r;
-#pragma GCC unroll 2
-				for (int i = 0; i < some; i++)
-					to[i] = fma_(v[i], x, to[i]);
-			}
+			for (int h = 0; h < heads; h++)
+				s[h * rows + r] =
+					fma_(v, load(q + (size_t)h * d + c),
+					     s[h * rows + r]);
 		}
-	}
 }
 
 /* What columns that fill no vector add. */
@@ -112,10 +105,12 @@ INLINE float sum_rest(enum qwen_weights type, const uint8_t *p, uint32_t d,
 	return sum;
 }
 
-INLINE void score_heads(enum qwen_weights type, const struct qwen_matrix *k,
-			const float *q, int heads, float *out, size_t ldo)
+/* Of d columns: a constant where it is the usual one. */
+INLINE void score_columns(enum qwen_weights type, uint32_t d,
+			  const struct qwen_matrix *k, const float *q,
+			  int heads, float *out, size_t ldo)
 {
-	const uint32_t d = k->cols, rows = LANES / (uint32_t)heads;
+	const uint32_t rows = LANES / (uint32_t)heads;
 	const size_t row_bytes = bytes_of(type, d);
 	const uint8_t *p = k->data;
 	uint32_t r = 0;
@@ -141,6 +136,15 @@ INLINE void score_heads(enum qwen_weights type, const struct qwen_matrix *k,
 					    sum_rest(type, p, d, q + h * d)) *
 					   unit_of(type);
 	}
+}
+
+INLINE void score_heads(enum qwen_weights type, const struct qwen_matrix *k,
+			const float *q, int heads, float *out, size_t ldo)
+{
+	if (k->cols == HEAD_DIM)
+		score_columns(type, HEAD_DIM, k, q, heads, out, ldo);
+	else
+		score_columns(type, k->cols, k, q, heads, out, ldo);
 }
 
 #define SCORE(type, n, h, k, q, s, lds) \
@@ -215,8 +219,8 @@ INLINE void mix_columns(enum qwen_weights type, const struct values *v,
 				       k * LANES);
 	for (uint32_t r = 0; r < v->rows; r++, p += row_bytes) {
 		const float *share = v->share + r * v->groups + first;
-		if (c + more == 0)
-			fetch_rows(p, row_bytes);
+		for (size_t i = 0; i < row_bytes && c + more == 0; i += 64)
+			fetch_line(type, p + i, i);
 #pragma GCC unroll 8
 		for (int k = 0; k < vecs; k++) {
 			vf x = load_value(type, p, more + k * LANES);
