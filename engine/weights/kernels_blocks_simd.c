@@ -440,7 +440,8 @@ static inline TARGET void dot_rows(const uint8_t *a, const uint8_t *b,
 	for (size_t g = 0; g < cols / QWEN_GROUP; g += GROUPS)
 #pragma GCC unroll 2
 		for (int r = 0; r <= two; r++) {
-			prefetch_step(row[r], l.bytes);
+			prefetch_lines(row[r], 0, (int)l.bytes,
+				       FETCH_STEP_BYTES);
 			add_block(&s[r], row[r], x, g, type);
 			row[r] += l.bytes;
 		}

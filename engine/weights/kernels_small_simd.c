@@ -390,7 +390,8 @@ static inline TARGET void add_blocks(struct sums *sum, const uint8_t *b,
 				     size_t g, enum qwen_weights type,
 				     int bytes)
 {
-	prefetch_step(b, (size_t)size);
+	const size_t behind =
+		type == QWEN_W_Q8_0 ? FETCH_BYTES : FETCH_STEP_BYTES;
 	const struct stretch s = stretch_of(b, size);
 	const vf total = load(x->sum + g);
 	vf f = scales_of(&s, bytes, type);
@@ -403,6 +404,8 @@ static inline TARGET void add_blocks(struct sums *sum, const uint8_t *b,
 	f *= load(x->d + g);
 #pragma GCC unroll 8
 	for (int i = 0; i < LANES; i += STEP(type)) {
+		prefetch_lines(b, i * size / LANES,
+			       (i + STEP(type)) * size / LANES, behind);
 		vi dot = dot_step(codes_of(&s, i, bytes, type),
 				  inputs_of(x, g, i, type), type);
 		sum->dot = fma_(spread_lanes(f, i, type),
