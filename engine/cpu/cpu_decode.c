@@ -4,12 +4,13 @@
  * Bandwidth of the weights bounds them.  Small work (norms, quantization) is
  * repeated by every thread rather than shared.  Rows of weights are dealt out
  * dynamically, so that nobody waits for a thread whose memory is slower at the
- * moment; the thread that completes the rows of a key-value head attends with
- * it, where that has one run of positions.  Where there are more, runs are
- * dealt out, too, behind a barrier of their own: the fifth of a layer.  But of
- * a tree the branches have the same positions: a token attends to what the pass
- * writes before the next one is stored, so what it sees are its ancestors.  A
- * run's sums do not depend on who makes them, and are put together in order.
+ * moment, and in large pieces, of which memory gives most.  Then key-value heads
+ * are dealt out, and attended with by who has them, where they have one run of
+ * positions.  Where there are more, runs are dealt out, too, behind a barrier of
+ * their own: the sixth of a layer.  But of a tree the branches have the same
+ * positions: a token attends to what the pass writes before the next one is
+ * stored, so what it sees are its ancestors.  A run's sums do not depend on who
+ * makes them, and are put together in order.
  */
 #include <math.h>
 #include <string.h>
@@ -296,39 +297,45 @@ static void finish_head(struct worker *w, uint32_t layer, uint32_t h)
 	}
 }
 
-/*
- * Dealt out are the heads' rows: of every key-value head those of its queries,
- * of its keys, of its values.
- */
+/* Rows [from, to) of the products one behind the other. */
+static void multiply_listed(struct worker *w, const float *x,
+			    const struct rows *list, int n, size_t from,
+			    size_t to)
+{
+	for (int i = 0; i < n; i++) {
+		const size_t rows = list[i].w->rows;
+		struct rows r = list[i];
+		r.r0 = from < rows ? from : rows;
+		r.r1 = to < rows ? to : rows;
+		if (r.r0 < r.r1)
+			cpu_product(w, x, 0, w->s->p->n, &r);
+		from -= r.r0;
+		to -= r.r1;
+	}
+}
+
 void cpu_decode_attention(struct worker *w, uint32_t layer)
 {
 	struct cpu *s = w->s;
-	const struct qwen_config *c = &s->m->config;
 	const struct qwen_layer *l = &s->m->layer[layer];
 	const struct rows qkv[] = { { .w = &l->q, .y = s->q },
 				    { .w = &l->k, .y = s->k },
 				    { .w = &l->v, .y = s->v } };
-	uint32_t per = c->heads / c->kv_heads, d = c->head_dim;
 	const float *x = cpu_norm_tokens(w, l->attn_norm);
 	struct threads_deal deal;
 	size_t from, to;
 
 	cpu_input(w, x, s->p->n, qkv, 3);
-	threads_deal(&deal, w->t, w->thread, (size_t)c->kv_heads * (per + 2),
-		     1);
+	threads_deal(&deal, w->t, w->thread,
+		     (size_t)l->q.rows + l->k.rows + l->v.rows,
+		     cpu_grain(&l->q));
 	while (threads_take(&deal, &from, &to))
-		for (; from < to; from++) {
-			uint32_t h = (uint32_t)from / (per + 2);
-			uint32_t i = (uint32_t)from % (per + 2);
-			struct rows r = qkv[i < per ? 0 : i - per + 1];
-			r.r0 = (i < per ? h * per + i : h) * d;
-			r.r1 = r.r0 + d;
-			cpu_product(w, x, 0, s->p->n, &r);
-			if (atomic_fetch_add(&s->there[h], 1) < per + 1)
-				continue;
-			s->there[h] = 0;
-			finish_head(w, layer, h);
-		}
+		multiply_listed(w, x, qkv, 3, from, to);
+	threads_barrier(w->t);
+	threads_deal(&deal, w->t, w->thread, s->m->config.kv_heads, 1);
+	while (threads_take(&deal, &from, &to))
+		for (; from < to; from++)
+			finish_head(w, layer, (uint32_t)from);
 	threads_barrier(w->t);
 	if (is_deep(s))
 		attend_deep(w, layer);
