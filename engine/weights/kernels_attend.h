@@ -19,9 +19,9 @@ void SIMD(qwen_scores_int)(const struct qwen_matrix *k, const float *q,
 			   uint32_t heads, float *s, size_t lds);
 
 /*
- * How far ahead rows are asked for, behind FETCH_BYTES.  Measured on Zen 4: f32
- * comes at a plain read's rate as long as nothing is asked for, and at 0.75 of it
- * else; the others need it while their lanes are added up.
+ * How far behind what is read rows are asked for; 0: not at all.  Measured on
+ * Zen 4: f32 comes at a plain read's rate as long as nothing is asked for, and
+ * at 0.75 of it else; the others need it while their lanes are added up.
  */
 INLINE size_t rows_ahead(enum qwen_weights type)
 {
