@@ -27,6 +27,7 @@ struct qwen_roofline {
 	uint64_t rounds; /* of the multiply-adds */
 	unsigned unit;	 /* that does them */
 	uint64_t *sum;	 /* [threads]: of what was read */
+	uint64_t *busy_ns; /* [threads]: the processor's time for that */
 	double *flop;	 /* [threads] */
 };
 
@@ -44,7 +45,7 @@ static void read_part(void *ctx, struct threads *t, unsigned thread)
 	struct qwen_roofline *p = ctx;
 	struct threads_deal d;
 	size_t from, to;
-	uint64_t sum = 0;
+	uint64_t sum = 0, since = time_thread_ns();
 
 	threads_deal(&d, t, thread, p->size_bytes, BLOCK_BYTES);
 	while (threads_take(&d, &from, &to))
@@ -54,6 +55,7 @@ static void read_part(void *ctx, struct threads *t, unsigned thread)
 					  p->pattern.near_bytes,
 					  p->pattern.far_bytes);
 	p->sum[thread] = sum;
+	p->busy_ns[thread] = time_thread_ns() - since;
 }
 
 static void spin_part(void *ctx, struct threads *t, unsigned thread)
@@ -126,6 +128,17 @@ static const size_t ahead[][2] = { { 0, 0 },	{ 512, 0 },    { 1024, 0 },
 
 #define ROUNDS	 4
 
+/* Bytes of a processor's second, which other programs take none of. */
+static double read_busy(struct qwen_roofline *p)
+{
+	uint64_t ns = 0;
+
+	qwen_roofline_read(p);
+	for (unsigned i = 0; i < threads_count(p->t); i++)
+		ns += p->busy_ns[i];
+	return (double)p->size_bytes / (double)ns;
+}
+
 /*
  * The fastest on average of some rounds, among those that one round shows to
  * be no slower than by a quarter.  Not the fastest ever: a lucky moment of a
@@ -147,7 +160,7 @@ static void pattern_choose(struct qwen_roofline *p)
 		p->pattern = (struct pattern){ 1u << which % STREAMS, at[0],
 					       at[1] };
 		tried[which].pattern = p->pattern;
-		double rate = qwen_roofline_read(p);
+		double rate = read_busy(p);
 		if (i < PATTERNS) {
 			tried[which].first = rate;
 			most = fmax(most, rate);
@@ -186,6 +199,7 @@ struct qwen_roofline *qwen_roofline_new(struct threads *t,
 	}
 	madvise(p->data, p->size_bytes, MADV_HUGEPAGE);
 	p->sum = xcalloc(threads_count(t), sizeof(*p->sum));
+	p->busy_ns = xcalloc(threads_count(t), sizeof(*p->busy_ns));
 	p->flop = xcalloc(threads_count(t), sizeof(*p->flop));
 	threads_run(t, fill_part, p);
 	pattern_choose(p);
@@ -198,6 +212,7 @@ void qwen_roofline_free(struct qwen_roofline *p)
 		return;
 	munmap(p->data, p->size_bytes);
 	free(p->sum);
+	free(p->busy_ns);
 	free(p->flop);
 	free(p);
 }
