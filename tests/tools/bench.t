@@ -73,6 +73,16 @@ is "$(q "SELECT count(*) || ' ' || min(correct) FROM v_results WHERE
 	name = 'soft-gemm/product' AND metric = 'rate'")" '6 pass' \
 	'all of them are right'
 
+exits 0 'weights' "$bench/weights" q4_k 1
+of='"weights":"q4_k","threads":1'
+same weights/product "{$of}" rate 1e-9 "$(printed 'q4_k     1 thread' 1)"
+same weights/product "{$of,\"to\":\"memory bandwidth\"}" ratio 100 \
+	"$(printed 'q4_k     1 thread' 5)"
+same 'weights/product in cache' "{$of}" rate 1e-9 \
+	"$(printed 'q4_k     1 thread' 12)"
+same weights/product "{$of,\"to\":\"product in cache\"}" ratio 100 \
+	"$(printed 'q4_k     1 thread' 16)"
+
 if command -v clang-19 >/dev/null; then
 	exits 0 'clang' "$bench/clang" add
 	same clang/add '{"type":"f32","by":"T0"}' time 1 \
