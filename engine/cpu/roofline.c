@@ -10,7 +10,7 @@
 #include "engine/cpu/cpu.h"
 
 /* The buffer is read in blocks, each in streams side by side. */
-#define BLOCK_BYTES ((size_t)1 << 20)
+#define BLOCK_BYTES ((size_t)2 << 20)
 
 struct pattern {
 	unsigned streams;
@@ -121,8 +121,9 @@ double qwen_roofline_fma(struct qwen_roofline *p)
 }
 
 /* Bytes ahead into the first cache, and into the second. */
-static const size_t ahead[][2] = { { 0, 0 },	{ 512, 0 },    { 1024, 0 },
-				   { 2048, 0 }, { 768, 3072 }, { 768, 4096 } };
+static const size_t ahead[][2] = { { 0, 0 },	 { 512, 0 },	{ 1024, 0 },
+				   { 2048, 0 },	 { 0, 1024 },	{ 0, 6144 },
+				   { 768, 3072 }, { 768, 4096 } };
 #define STREAMS	 4 /* 1, 2, 4, 8 */
 #define PATTERNS (STREAMS * ARRAY_SIZE(ahead))
 
