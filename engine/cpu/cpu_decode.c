@@ -4,10 +4,10 @@
  * Bandwidth of the weights bounds them.  Small work (norms, quantization) is
  * repeated by every thread rather than shared.  Rows of weights are dealt out
  * dynamically, so that nobody waits for a thread whose memory is slower at the
- * moment, and in large pieces, of which memory gives most.  Then key-value heads
+ * moment, and in large pieces, of which memory gives most.  Then heads of keys
  * are dealt out, and attended with by who has them, where they have one run of
- * positions.  Where there are more, runs are dealt out, too, behind a barrier of
- * their own: the sixth of a layer.  But of a tree the branches have the same
+ * positions.  Where there are more, runs are dealt out, too, behind a barrier
+ * of their own: the sixth of a layer.  But of a tree the branches have the same
  * positions: a token attends to what the pass writes before the next one is
  * stored, so what it sees are its ancestors.  A run's sums do not depend on who
  * makes them, and are put together in order.

@@ -49,14 +49,15 @@ static inline TARGET __m256i bytes_at(const void *p)
 
 /*
  * How far behind what is read blocks are asked for: on Zen 4 Q4_0 comes to 0.87
- * of a plain read so, and Q6_K to 0.86 where 4096 makes it 0.77.  But Q8_0, whose
- * bytes take least work, to 0.90 with FETCH_BYTES and 0.75 with this.
+ * of a plain read so, and Q6_K to 0.86 where 4096 makes it 0.77.  But Q8_0,
+ * whose bytes take least work, to 0.90 with FETCH_BYTES and 0.75 with this.
  */
 #define FETCH_STEP_BYTES 6144
 
 /*
- * Asks for the lines of bytes [from, to) of a step, `behind` behind it.  Some at
- * a time: of many at once those are dropped that the first cache cannot ask for.
+ * Asks for the lines of bytes [from, to) of a step, `behind` behind it.  Some
+ * at a time: of many at once the first cache drops those that it has no room
+ * for.
  */
 static inline TARGET void prefetch_lines(const uint8_t *b, int from, int to,
 					 size_t behind)

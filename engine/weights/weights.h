@@ -360,8 +360,8 @@ uint64_t qwen_position_bytes(struct qwen_kinds k, const struct qwen_config *c);
  * vectors of head_dim.  What attention reads of a head lies together, and
  * memory of positions that no token has had is not touched, but for a run.
  * Scales lie behind a layer's values, in the same order: the hardware's
- * prefetcher goes from one head's vectors to the next one's then, where a gap of
- * 2 KiB costs as much as reading 14.
+ * prefetcher goes from one head's vectors to the next one's then, where a gap
+ * of 2 KiB costs as much as reading 14.
  */
 #define QWEN_RUN 256
 /*
