@@ -10,6 +10,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "autotune/cpu/gemm.h"
 #include "engine/cpu/cpu.h"
 #include "results/stats/stats.h"
 #include "tests/bench/rows.h"
@@ -19,7 +20,7 @@ enum {
 	COLS = 1024,
 	MEMORY_BYTES = 192 << 20,
 	CACHE_BYTES = 192 << 10, /* of each thread */
-	DEALT_BYTES = 65536,
+	DEALT_ROWS = 64,
 };
 
 struct bench {
@@ -44,7 +45,7 @@ static uint64_t row_bytes(enum qwen_weights w)
 	return qwen_matrix_bytes(&row);
 }
 
-static void multiply(const struct bench *b, size_t r0, size_t r1, float *y)
+static void multiply_rows(const struct bench *b, size_t r0, size_t r1, float *y)
 {
 	const struct qwen_matrix *m = b->m;
 	const uint32_t from = (uint32_t)r0, to = (uint32_t)r1;
@@ -53,7 +54,7 @@ static void multiply(const struct bench *b, size_t r0, size_t r1, float *y)
 		b->k->product_int(m, from, to, &b->quants, 1, y, m->rows,
 				  false);
 	else if (m->type == QWEN_W_BF16 && b->k->product_pairs &&
-		 __builtin_cpu_supports("avx512bf16"))
+		 cpu_gemm_may(CPU_LEVEL_BF16))
 		b->k->product_pairs(m, from, to, b->pairs, COLS, 1, y, m->rows,
 				    false);
 	else
@@ -67,13 +68,13 @@ static void multiply_part(void *ctx, struct threads *t, unsigned thread)
 	size_t from, to;
 
 	for (unsigned i = 0; i < b->times; i++)
-		multiply(b, 0, b->m->rows, b->y + (size_t)thread * b->m->rows);
+		multiply_rows(b, 0, b->m->rows,
+			      b->y + (size_t)thread * b->m->rows);
 	if (b->times)
 		return;
-	threads_deal(&d, t, thread, b->m->rows,
-		     (DEALT_BYTES / row_bytes(b->m->type) / 16 + 1) * 16);
+	threads_deal(&d, t, thread, b->m->rows, DEALT_ROWS);
 	while (threads_take(&d, &from, &to))
-		multiply(b, from, to, b->y);
+		multiply_rows(b, from, to, b->y);
 }
 
 /* Bytes of weights a second, of one product or `times` of each thread. */
@@ -90,8 +91,8 @@ static double product_rate(struct bench *b, const struct qwen_matrix *m,
 	       ((double)(time_mono_ns() - from) * 1e-9);
 }
 
-static void report(struct bench *b, const char *type, const double *rate,
-		   const double *share, const double *cached)
+static void report_type(struct bench *b, const char *type, const double *rate,
+			const double *share, const double *cached)
 {
 	struct bench_rows *r = &b->rows;
 	char params[96];
@@ -113,7 +114,7 @@ static void report(struct bench *b, const char *type, const double *rate,
 	fflush(stdout);
 }
 
-/* `data` is MEMORY_BYTES of it, and more than a scale for each 32 bytes. */
+/* `data` is MEMORY_BYTES of weights, and scales behind them. */
 static void bench_type(struct bench *b, enum qwen_weights w,
 		       const uint8_t *data, struct qwen_roofline *peak)
 {
@@ -140,8 +141,26 @@ static void bench_type(struct bench *b, enum qwen_weights w,
 		product_rate(b, &few, 1);
 		cached[i] = product_rate(b, &few, 256);
 	}
-	report(b, qwen_weights_name(w), rate, share, cached);
+	report_type(b, qwen_weights_name(w), rate, share, cached);
 	free(b->y);
+}
+
+/* All types, or one. */
+static bool bench_types(struct bench *b, enum qwen_weights only,
+			const uint8_t *data, struct err *e)
+{
+	struct qwen_roofline *peak = NULL;
+
+	b->threads = threads_new(b->n_threads, e);
+	if (b->threads)
+		peak = qwen_roofline_new(b->threads, b->k, MEMORY_BYTES, e);
+	for (int w = 0; w < QWEN_WEIGHTS && peak; w++)
+		if (only == QWEN_WEIGHTS || (int)only == w)
+			bench_type(b, (enum qwen_weights)w, data, peak);
+	const bool good = peak != NULL;
+	qwen_roofline_free(peak);
+	threads_free(b->threads);
+	return good;
 }
 
 static void inputs_init(struct bench *b)
@@ -162,33 +181,19 @@ int main(int argc, char **argv)
 	const size_t bytes = MEMORY_BYTES + MEMORY_BYTES / 8;
 	uint8_t *data = xaligned(2 << 20, bytes);
 	const long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+	enum qwen_weights only = QWEN_WEIGHTS;
 	struct err e = { 0 };
 
 	bench_open(&b.rows, "weights", argc, argv);
+	bool good = argc < 2 || qwen_weights_parse(argv[1], &only, &e);
 	inputs_init(&b);
 	madvise(data, bytes, MADV_HUGEPAGE);
 	memset(data, 0x33, bytes);
-	for (b.n_threads = 1; b.n_threads <= 2 && b.n_threads <= cpus;
-	     b.n_threads++) {
-		if (argc > 2 && b.n_threads != (unsigned)atoi(argv[2]))
-			continue;
-		b.threads = threads_new(b.n_threads, &e);
-		struct qwen_roofline *peak =
-			b.threads ? qwen_roofline_new(b.threads, b.k,
-						      MEMORY_BYTES, &e) :
-				    NULL;
-		if (!peak)
-			BUG("%s", e.msg);
-		for (int w = 0; w < QWEN_WEIGHTS; w++)
-			if (argc < 2 ||
-			    !strcmp(argv[1],
-				    qwen_weights_name((enum qwen_weights)w)))
-				bench_type(&b, (enum qwen_weights)w, data,
-					   peak);
-		qwen_roofline_free(peak);
-		threads_free(b.threads);
-	}
+	for (b.n_threads = 1; good && b.n_threads <= 2 && b.n_threads <= cpus;
+	     b.n_threads++)
+		if (argc < 3 || b.n_threads == (unsigned)atoi(argv[2]))
+			good = bench_types(&b, only, data, &e);
 	free(b.quants.q);
 	free(data);
-	return bench_close(&b.rows, true, &e);
+	return bench_close(&b.rows, good, &e);
 }

@@ -82,6 +82,9 @@ same 'weights/product in cache' "{$of}" rate 1e-9 \
 	"$(printed 'q4_k     1 thread' 12)"
 same weights/product "{$of,\"to\":\"product in cache\"}" ratio 100 \
 	"$(printed 'q4_k     1 thread' 16)"
+exits 2 'weights, of no type' "$bench/weights" nonesuch
+has "$tmp/err" 'got the type "nonesuch"; wanted f32' \
+	'which it names, with those that there are'
 
 if command -v clang-19 >/dev/null; then
 	exits 0 'clang' "$bench/clang" add
