@@ -42,7 +42,9 @@ static inline TARGET vb bits_of(vb v, int from, int step, int to, int mask)
 					     other, other, other, other, other,
 					     other, other, other));
 	else
-		v = by < 0 ? _mm512_srli_epi16(v, (unsigned)-by) : v;
+		v = by < 0 ? _mm512_srli_epi16(v, (unsigned)-by) :
+		    by > 0 ? _mm512_slli_epi16(v, (unsigned)by) :
+			     v;
 #else
 	(void)step;
 	v = from > to ? _mm256_srli_epi16(v, from - to) :
