@@ -19,8 +19,9 @@ extern const struct qwen_backend qwen_cpu;
  * What activations are rounded to before products with weights of a type, of
  * passes of many tokens (`wide`) or of few.  AUTO: with integers int8, wide
  * where there is a unit for it; with bf16 bf16, where AVX-512 has it, of few
- * where the kernels are those of AVX-512, too; else not at all.  What was asked for is taken, but for int8 with other weights
- * than integers: those stay as they are.
+ * where the kernels are those of AVX-512, too; else not at all.  What was asked
+ * for is taken, but for int8 with other weights than integers: those stay as
+ * they are.
  */
 enum qwen_activations cpu_activations(const struct qwen_model *m,
 				      enum qwen_weights w, bool wide);

@@ -2,8 +2,9 @@
  * How fast the engine runs a model of the 0.6B shape: decoding as a share of
  * the memory bandwidth, a prompt of 512 as a share of what the best unit for
  * the weights' type does with the same threads, both measured in turn with what
- * is compared with them.  PHASE is decode, prefill or loading.  Loading is decoding with weights as the file has them, as they lie without an
- * option by turns with --copy.
+ * is compared with them.  PHASE is decode, prefill or loading.  Loading is
+ * decoding with weights as the file has them, as they lie without an option by
+ * turns with --copy.
  */
 #include "autotune/cpu/gemm.h"
 #include "engine/cpu/cpu.h"
