@@ -151,8 +151,20 @@ const struct soft_range *soft_find_range(struct soft_wave *w, uint64_t va);
  * (enum soft_mem_flag) and mods[2] whether a whole dword is moved.  LDS
  * instructions with two addresses have the second offset in the low half of c,
  * its data vreg in the high one.  Of atomics b is the operation
- * (soft_atomic_fn), mods[2] whether the old values go to VGPR mask_in.
+ * (soft_atomic_fn) and kb the same of all lanes, mods[2] whether the old values
+ * go to VGPR mask_in.
  */
+
+/* Atomics that are computed for all lanes at once (atomic.def). */
+enum soft_atomic_lanes {
+	SOFT_LANES_NONE,
+	SOFT_LANES_ADD_F32_LDS,
+	SOFT_LANES_ADD_F32_MEM,
+#define ATOMIC(name, type, expr)
+#define LANES_32(name, type, expr) SOFT_LANES_##name,
+#include "kfd/soft/exec/atomic.def"
+	SOFT_LANES_COUNT
+};
 
 /* The lanes of one half: byte i of its registers is at host + offset[lane]. */
 struct soft_move {

@@ -80,6 +80,23 @@ static struct soft_microop *add_move(struct soft_translator *t,
 	return m;
 }
 
+/* The operation as one of all lanes. */
+static enum soft_atomic_lanes lanes_of(soft_atomic_fn *fn)
+{
+	static soft_atomic_fn *const of[SOFT_LANES_COUNT] = {
+		[SOFT_LANES_ADD_F32_LDS] = soft_atomic_add_f32_lds,
+		[SOFT_LANES_ADD_F32_MEM] = soft_atomic_add_f32_mem,
+#define ATOMIC(name, type, expr)
+#define LANES_32(name, type, expr) [SOFT_LANES_##name] = soft_atomic_##name,
+#include "kfd/soft/exec/atomic.def"
+	};
+	enum soft_atomic_lanes i = SOFT_LANES_COUNT - 1;
+
+	while (i && of[i] != fn)
+		i--;
+	return i;
+}
+
 static struct soft_microop *add_atomic(struct soft_translator *t,
 				       const struct soft_uop *u,
 				       enum soft_where where,
@@ -90,6 +107,7 @@ static struct soft_microop *add_atomic(struct soft_translator *t,
 
 	m->a = u->in.f[ISA_F_ADDR] * SOFT_VREG_BYTES;
 	m->b = (uintptr_t)a->fn;
+	m->kb = (uint8_t)lanes_of(a->fn);
 	m->d = u->in.f[ISA_F_DATA0] * SOFT_VREG_BYTES;
 	m->mods[0] = a->bytes;
 	m->mods[1] = SOFT_MEM_READ | SOFT_MEM_WRITE;
