@@ -11,9 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "kfd/soft/exec/code.h"
-#include "kfd/soft/exec/fast/native.h"
-#include "tests/bench/machine.h"
+#include "tests/exec/host-code.h"
 #include "tests/isa/gen.h"
 #include "tests/tap.h"
 
@@ -328,68 +326,6 @@ static void fill(struct isa_gen_state *g, uint32_t (*v)[SOFT_LANES], int round)
 			v[RESULTS + r][i] = random_word(g);
 }
 
-/* ------------------------------------------------------------------- runs ----
- */
-
-/* From the beginning, with registers as they are. */
-static void run_code(struct bench_machine *m, const struct soft_wave *as)
-{
-	struct soft_wave *w = &m->w;
-
-	memcpy(w->s, as->s, sizeof(w->s));
-	w->mode = as->mode;
-	w->scc = as->scc;
-	w->pc = CODE_VA;
-	w->state = SOFT_READY;
-	memset(&w->last, 0, sizeof(w->last));
-	while (w->state == SOFT_READY)
-		soft_wave_run(w, 4096);
-}
-
-/* ---------------------------------------------------------- who did it ---- */
-
-/* What a superblock's microops were, before watch_device(). */
-static soft_microop_fn *watched[32];
-static const struct soft_microop *watched_first;
-static bool was_left; /* by host code, for one of them */
-
-static void note_and_run(struct soft_wave *w, const struct soft_microop *m,
-			 const uintptr_t *base)
-{
-	was_left = true;
-	watched[m - watched_first](w, m, base);
-}
-
-static bool is_native(const struct bench_machine *m, soft_microop_fn *fn)
-{
-	for (const struct soft_native *n = m->group.code->native; n;
-	     n = n->older)
-		if ((uintptr_t)fn - (uintptr_t)n->code < n->size_bytes)
-			return true;
-	return false;
-}
-
-/* Note from now on when one of the code's microops runs that are in its
- * superblock behind host code; false: there is none. */
-static bool watch_device(struct bench_machine *m)
-{
-	const struct soft_superblock *b = m->group.code->fast;
-	struct soft_microop *at = b ? b->microop : NULL;
-
-	watched_first = at;
-	if (!at || !is_native(m, at->fn))
-		return false;
-	while ((++at)->u->in.op != ISA_s_endpgm) {
-		/* The microop before the end of DPP looks for it. */
-		if (is_native(m, at->fn) ||
-		    at->fn == soft_simd()->row->dpp_end)
-			continue;
-		watched[at - watched_first] = at->fn;
-		at->fn = note_and_run;
-	}
-	return true;
-}
-
 /* Its text is a wave32's, in whatever wave it runs. */
 static void load_code(struct bench_machine m[2], struct bench_code *code,
 		 const char *text)
@@ -489,10 +425,10 @@ static bool check_mode(struct isa_gen_state *g, struct bench_machine m[2],
 	for (int round = 0; round < HOT + rounds; round++) {
 		if (round == HOT && share)
 			native = watch_device(&m[0]);
-		was_left = false;
+		n_left = 0;
 		if (!check_one(g, m, i->text, mode, round))
 			return false;
-		alone += native && !was_left;
+		alone += native && !n_left;
 	}
 	if (share)
 		*share = (double)alone / rounds;

@@ -12,8 +12,27 @@
 
 #include "kfd/soft/exec/exec.h"
 
+struct soft_distances;
 struct soft_native;
 struct soft_superblock;
+
+/*
+ * Where host code expects the lanes of a move, in bytes from lane 0.  At first
+ * they are as far apart as they are long; where they were seen in another way
+ * some times in a row, by handlers or by microops, that is expected from then
+ * on.
+ */
+struct soft_pattern {
+	uint8_t version; /* counts what was expected; SOFT_SCATTERED: nothing */
+	uint8_t n_equal; /* seen in a row so often */
+	uint8_t n_misses;
+	const int32_t *expected; /* [SOFT_LANES]; NULL: as at first */
+	int32_t *seen;		 /* [SOFT_LANES], the last time; or NULL */
+};
+#define SOFT_SCATTERED 0xff
+#define SOFT_SEEN      4  /* times in a row are enough */
+#define SOFT_MISSES    64 /* without that are too many */
+#define SOFT_VERSIONS  8
 
 struct soft_node {
 	struct soft_uop u;
@@ -25,7 +44,8 @@ struct soft_node {
 	uint32_t n_entries; /* executed so often, and not the one before it */
 	int n_vgprs;		    /* the highest VGPR it names, plus 1 */
 	bool sound;		    /* an instruction that is executed */
-	uint8_t n_scattered; /* a move whose lanes were no line so often */
+	bool moves; /* lanes, to or from where a VGPR says, as host code may */
+	struct soft_pattern pattern; /* of a move */
 	bool branches; /* looks at or moves the PC, or ends the wave */
 	uint8_t code[ISA_MAX_SIZE_BYTES]; /* that it was decoded from */
 	uint32_t epoch; /* of the cache when that was last what memory has */
@@ -34,15 +54,13 @@ struct soft_node {
 struct soft_chunk;
 
 #define SOFT_RECENT 4 /* mappings */
-#define SOFT_SCATTERED 64 /* then host code no longer expects a line */
 
-/* Where lines of 64, 128, ... 1024 bytes begin: n[] bytes from va on. */
-#define SOFT_LINE_SIZES 5
+/* Bytes of memory, and where they are in this process. */
 struct soft_line {
-	uint64_t va, n[SOFT_LINE_SIZES];
-	uintptr_t host; /* of va */
+	uint64_t va, size_bytes;
+	uintptr_t host;
 };
-#define SOFT_LINES 8 /* to load from, and as many to store to */
+#define SOFT_LINES 8 /* for each kind of move */
 
 struct soft_code_cache {
 	struct soft_node **slot; /* [n_slots], open addressing */
@@ -50,10 +68,11 @@ struct soft_code_cache {
 	struct soft_chunk *chunk;
 	int n_in_chunk;
 	struct soft_superblock *fast; /* all of them, to be freed */
+	struct soft_distances *distances; /* of patterns, likewise */
 	struct soft_native *native;   /* their host code */
 	struct soft_node *cur;	    /* being executed; NULL while fetching */
 	struct soft_range recent[SOFT_RECENT]; /* found in this slice */
-	struct soft_line line[2][SOFT_LINES];  /* [store][]: some of them */
+	struct soft_line line[2][2][SOFT_LINES]; /* [flat][store][] */
 	unsigned n_lines; /* microops that were given one */
 	unsigned n_loads; /* microops that fetch ahead */
 	unsigned n_found;

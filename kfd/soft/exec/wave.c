@@ -55,6 +55,7 @@ void soft_code_cache_reset(struct soft_code_cache *c)
 		c->chunk = older;
 	}
 	soft_superblocks_free(c);
+	soft_patterns_free(c);
 	forget_ranges(c);
 	memset(c->slot, 0, c->n_slots * sizeof(*c->slot));
 	c->n_used = 0;
@@ -297,6 +298,7 @@ static void decode_node(struct soft_node *n, const uint8_t *code, uint64_t size,
 			n->u.fn = run_unsupported;
 		else
 			n->n_vgprs = highest_vgpr(&n->u.in), n->sound = true;
+		n->moves = n->sound && soft_pattern_is_for(&n->u);
 		n->branches = soft_control_handler(&n->u.in) &&
 			      !soft_control_is_nothing(&n->u.in);
 	}
@@ -408,10 +410,13 @@ static void run_one(struct soft_wave *w, struct soft_code_cache *c,
 	c->cur = n;
 	w->pc = n->next_pc;
 	w->n_insts++;
-	if (n->n_vgprs > w->n_vgprs)
+	if (n->n_vgprs > w->n_vgprs) {
 		too_few_vgprs(w, n);
-	else
+	} else {
+		if (n->moves && c->most == SOFT_HOST_CODE)
+			soft_pattern_note(w, c, n);
 		n->u.fn(w, &n->u);
+	}
 	if (entered && ++n->n_entries == SOFT_HOT_AFTER && c->cur == n &&
 	    c->most != SOFT_HANDLERS) {
 		soft_superblock_translate(c, n, w->mode);

@@ -105,6 +105,16 @@ struct soft_node *soft_superblock_run(const struct soft_superblock *b,
 				      struct soft_code_cache *c);
 void soft_superblocks_free(struct soft_code_cache *c);
 
+/* --------------------------------------------------- native_pattern.c ---- */
+
+/* Does it move lanes to or from where a VGPR says? */
+bool soft_pattern_is_for(const struct soft_uop *u);
+/* Of such a one, before its handler runs: where its lanes are. */
+void soft_pattern_note(const struct soft_wave *w, struct soft_code_cache *c,
+		       struct soft_node *n);
+/* What nodes know of lanes: there must be none left that does. */
+void soft_patterns_free(struct soft_code_cache *c);
+
 /* -------------------------------------------------- translate_valu.c ---- */
 
 /* Run the vector instruction of a microop by its handler. */

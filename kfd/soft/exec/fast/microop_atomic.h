@@ -67,8 +67,8 @@ static inline void add_floats(const struct soft_wave *w,
 }
 
 /*
- * All lanes at once; the simple ones as vector code.  LANES_32(add_32,
- *uint32_t, m + a) becomes
+ * All lanes at once; the simple ones as vector code.
+ * LANES_32(add_32, uint32_t, m + a) becomes
  *
  *	case SOFT_LANES_add_32:
  *		LANES(i) {

@@ -61,6 +61,17 @@ static inline bool lanes_repeat(const uint32_t *p)
 	return !_mm512_cmpneq_epu32_mask(HALF(p, 0), HALF(p, 1));
 }
 
+/* Are some not at these distances from the first one? */
+static inline bool lanes_elsewhere(const uint32_t *p, const int32_t *distance)
+{
+	const __m512i first = _mm512_set1_epi32((int)p[0]);
+
+	return _mm512_cmpneq_epu32_mask(_mm512_sub_epi32(HALF(p, 0), first),
+					HALF(distance, 0)) |
+	       _mm512_cmpneq_epu32_mask(_mm512_sub_epi32(HALF(p, 1), first),
+					HALF(distance, 1));
+}
+
 /* And those in a line? */
 static inline bool lanes_repeat_line(const uint32_t *p, uint32_t step)
 {

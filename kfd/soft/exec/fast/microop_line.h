@@ -34,22 +34,15 @@ static inline uint32_t line_step(const struct soft_microop *m,
 		       0;
 }
 
-/* For the microop's host code (native_mem.c). */
-static inline uint8_t *keep_line(struct soft_wave *w,
-				 const struct soft_microop *m,
-				 const struct soft_range *r, uint64_t va)
+/* For the microop's host code (native_place.c). */
+static inline void keep_line(struct soft_wave *w, const struct soft_microop *m,
+			     const struct soft_range *r)
 {
-	struct soft_line *l = soft_line_of(w->group->code, m);
-
-	l->va = r->va;
-	l->host = (uintptr_t)r->host;
-	for (int i = 0; i < SOFT_LINE_SIZES; i++) {
-		const uint64_t bytes = SOFT_VREG_BYTES / 2 << i;
-
-		l->n[i] = r->size_bytes >= bytes ? r->size_bytes - bytes + 1 :
-						   0;
-	}
-	return r->host + (va - r->va);
+	*soft_line_of(w->group->code, m) = (struct soft_line){
+		.va = r->va,
+		.size_bytes = r->size_bytes,
+		.host = (uintptr_t)r->host,
+	};
 }
 
 /* The same bytes in this process; NULL: somewhere else, or unusual. */
@@ -59,12 +52,15 @@ static inline uint8_t *line_in_memory(struct soft_wave *w,
 {
 	const struct soft_range *r = w->group->code->recent;
 
-	for (int i = 0; i < SOFT_RECENT; i++, r++)
-		if (va - r->va < r->size_bytes)
-			return r->size_bytes - (va - r->va) >= bytes &&
-			       (r->flags & m->mods[1]) == m->mods[1] ?
-				       keep_line(w, m, r, va) :
-				       NULL;
+	for (int i = 0; i < SOFT_RECENT; i++, r++) {
+		if (va - r->va >= r->size_bytes)
+			continue;
+		if (r->size_bytes - (va - r->va) < bytes ||
+		    (r->flags & m->mods[1]) != m->mods[1])
+			return NULL;
+		keep_line(w, m, r);
+		return r->host + (va - r->va);
+	}
 	return NULL;
 }
 
@@ -131,16 +127,6 @@ static inline void copy_line(bool store, uint8_t *p, uint32_t *data)
 typedef uint8_t *line_fn(struct soft_wave *w, const struct soft_microop *m,
 			 const uint32_t *off, uint32_t bytes);
 
-/* So often that host code had better leave it alone. */
-static inline void count_scattered(struct soft_wave *w,
-				   const struct soft_microop *m)
-{
-	struct soft_node *n = (struct soft_node *)m->u;
-
-	if (++n->n_scattered == SOFT_SCATTERED)
-		w->group->code->again = true;
-}
-
 /* Of more or less than a dword; it has locals in memory. */
 static __attribute__((noinline)) void
 move_other_line(const struct soft_microop *m, const uintptr_t *base, uint8_t *p)
@@ -169,8 +155,6 @@ move_line(struct soft_wave *w, const struct soft_microop *m,
 	    w->s[ISA_R_EXEC_LO] != ~0u || soft_is_scattered(m))
 		return false;
 	step = line_step(m, off);
-	if (!step)
-		count_scattered(w, m);
 	p = step ? where(w, m, off, step * SOFT_LANES) : NULL;
 	if (!p)
 		return false;

@@ -13,6 +13,7 @@ struct placed {
 	struct soft_move m;
 	uint32_t *offset; /* [SOFT_LANES] */
 	uint32_t low;	  /* of the address to which offsets are added */
+	const struct soft_range *range; /* of memory that they are in */
 };
 
 typedef bool place_fn(struct soft_wave *w, const struct soft_microop *m,
@@ -44,8 +45,7 @@ static inline const struct soft_range *recent_range(struct soft_wave *w,
  */
 static inline bool place_in_range(struct soft_wave *w,
 				  const struct soft_microop *m, uint64_t at,
-				  uint32_t bytes, struct placed *p,
-				  const struct soft_range **range)
+				  uint32_t bytes, struct placed *p)
 {
 	const uint32_t *off = p->m.offset;
 	uint64_t va = at + off[__builtin_ctz(p->m.exec)];
@@ -67,19 +67,17 @@ static inline bool place_in_range(struct soft_wave *w,
 	if (high < low || (lanes_outside(off, (uint32_t)low,
 					 (uint32_t)(high - low)) & p->m.exec))
 		return false;
-	if (p->m.exec != ~0u)
-		keep_line(w, m, r, va);
 	/* Counted in integers: `at` itself need not be in the mapping. */
 	p->m.host = (uint8_t *)((uintptr_t)r->host + (uintptr_t)(at - r->va));
 	p->low = (uint32_t)at;
-	*range = r;
+	p->range = r;
 	return true;
 }
 
 /*
  * Four dwords, of lanes in no line: fetches what the next trip loads if it goes
- * on as this one did since the last.  Rows of a matrix are too far apart for the
- * host to see.
+ * on as this one did since the last, if at all.  Rows of a matrix are too far
+ * apart for the host to see.
  */
 static inline void fetch_next(struct soft_wave *w, const struct soft_microop *m,
 			      const struct placed *p)
@@ -88,11 +86,13 @@ static inline void fetch_next(struct soft_wave *w, const struct soft_microop *m,
 	const int step = off[1] - off[0] == 16 ? 4 : 1; /* to the next line */
 	const int lanes = off[16] == off[0] ? 16 : SOFT_LANES;
 	uintptr_t host = (uintptr_t)p->m.host, next;
+	uintptr_t *last = &w->last_load[m->mask_in];
 
-	if (m->mods[0] != 16 || m->mods[1] != SOFT_MEM_READ)
+	if (m->mods[0] != 16 || m->mods[1] != SOFT_MEM_READ ||
+	    *last == host + off[0])
 		return;
-	next = host + (host + off[0] - w->last_load[m->mask_in]);
-	w->last_load[m->mask_in] = host + off[0];
+	next = host + (host + off[0] - *last);
+	*last = host + off[0];
 	for (int i = 0; i < lanes; i += step)
 		__builtin_prefetch((const void *)(next + off[i]));
 }
@@ -103,11 +103,10 @@ static inline bool place_saddr(struct soft_wave *w,
 			       const uintptr_t *base, int h, struct placed *p)
 {
 	uint64_t at = w->s[m->c] | (uint64_t)w->s[m->c + 1] << 32;
-	const struct soft_range *r;
 
 	p->m.offset = address_vreg(m, base, h);
 	at += (uint64_t)(int64_t)(int32_t)m->imm;
-	if (!place_in_range(w, m, at, m->mods[0], p, &r))
+	if (!place_in_range(w, m, at, m->mods[0], p))
 		return false;
 	fetch_next(w, m, p);
 	return true;
@@ -115,8 +114,7 @@ static inline bool place_saddr(struct soft_wave *w,
 
 /* Lanes with different upper halves of their addresses are not for us. */
 static inline bool place_pair(struct soft_wave *w, const struct soft_microop *m,
-			      const uintptr_t *base, int h, struct placed *p,
-			      const struct soft_range **r)
+			      const uintptr_t *base, int h, struct placed *p)
 {
 	const uint32_t *low = address_vreg(m, base, h);
 	const uint32_t *high = low + SOFT_LANES;
@@ -127,16 +125,14 @@ static inline bool place_pair(struct soft_wave *w, const struct soft_microop *m,
 	if (lanes_differ(high, any) & p->m.exec)
 		return false;
 	at += (uint64_t)(int64_t)(int32_t)m->imm;
-	return place_in_range(w, m, at, m->mods[0], p, r);
+	return place_in_range(w, m, at, m->mods[0], p);
 }
 
 static inline bool place_vaddr(struct soft_wave *w,
 			       const struct soft_microop *m,
 			       const uintptr_t *base, int h, struct placed *p)
 {
-	const struct soft_range *r;
-
-	if (!place_pair(w, m, base, h, p, &r))
+	if (!place_pair(w, m, base, h, p))
 		return false;
 	fetch_next(w, m, p);
 	return true;
@@ -153,11 +149,12 @@ static inline bool place_flat(struct soft_wave *w, const struct soft_microop *m,
 			      const uintptr_t *base, int h, struct placed *p)
 {
 	const struct soft_env *env = w->group->env;
-	const struct soft_range *r;
 
-	return place_pair(w, m, base, h, p, &r) &&
-	       !overlaps_aperture(r, env->shared_base, env->shared_limit) &&
-	       !overlaps_aperture(r, env->private_base, env->private_limit);
+	return place_pair(w, m, base, h, p) &&
+	       !overlaps_aperture(p->range, env->shared_base,
+				  env->shared_limit) &&
+	       !overlaps_aperture(p->range, env->private_base,
+				  env->private_limit);
 }
 
 #define MOST_SCRATCH (1u << 26) /* of a lane, for offsets of 32 bits */
@@ -170,7 +167,6 @@ static inline bool place_lanes(struct soft_wave *w, const struct soft_microop *m
 			       const uintptr_t *base, int h, struct placed *p)
 {
 	const uint32_t bytes = m->mods[0];
-	const struct soft_range *r;
 	struct soft_buffer b;
 
 	soft_buffer_init(&b, w, m->u);
@@ -186,7 +182,7 @@ static inline bool place_lanes(struct soft_wave *w, const struct soft_microop *m
 	p->offset[i] = (p->offset[i] & ~3u) * b.index_stride +
 		       (p->offset[i] & 3) +
 		       4 * ((uint32_t)h * SOFT_LANES + lanes_number[i]);
-	return place_in_range(w, m, b.base + b.soffset, bytes, p, &r);
+	return place_in_range(w, m, b.base + b.soffset, bytes, p);
 }
 
 /*
@@ -200,7 +196,6 @@ static inline bool place_buffer(struct soft_wave *w,
 	const uint32_t *d = &w->s[m->c];
 	const struct isa_operand *o = m->u->in.opnd;
 	uint32_t soffset = 0, bytes = m->mods[0];
-	const struct soft_range *r;
 	uint64_t at;
 
 	if (d[1] >> 30 && d[3] >> 23 & 1)
@@ -220,7 +215,7 @@ static inline bool place_buffer(struct soft_wave *w,
 	if (lanes_outside(p->offset, 0, d[2] - bytes - soffset) & p->m.exec)
 		return false;
 	at = soft_canonical(d[0] | (uint64_t)(d[1] & 0xffff) << 32) + soffset;
-	return place_in_range(w, m, at, bytes, p, &r);
+	return place_in_range(w, m, at, bytes, p);
 }
 
 /* ----------------------------------------------------- LDS and scratch ---- */
@@ -370,6 +365,24 @@ static inline void move_half(const struct soft_wave *w,
 	fn(&p->m);
 }
 
+/* Where lanes are that host code, if it ever moves them, expects elsewhere. */
+static inline void note_lanes(struct soft_wave *w, const struct soft_microop *m,
+			      const uint32_t *off)
+{
+#if defined(__AVX512F__)
+	const struct soft_pattern *p = soft_pattern_of(m);
+
+	if (!soft_is_scattered(m) &&
+	    (m->ka != p->version ||
+	     (p->expected ? lanes_elsewhere(off, p->expected) :
+			    m->mods[0] == 12 || /* no line of these */
+				    lanes_off_line(off, m->mods[0]))))
+		soft_pattern_learn(w->group->code, m, off);
+#else
+	(void)w, (void)m, (void)off;
+#endif
+}
+
 /*
  * All halves are placed before any of them moves; unrolled, for a loop would
  * have to look up in memory what is known of a place.
@@ -385,9 +398,14 @@ ALWAYS bool move_all(struct soft_wave *w, const struct soft_microop *m,
 	for (int h = 0; h <= wide; h++) {
 		p[h].m.exec = w->s[ISA_R_EXEC_LO + h];
 		p[h].offset = own[h];
+		p[h].range = NULL;
 		if (p[h].m.exec && !where(w, m, base, h, &p[h]))
 			return false;
 	}
+	if (!wide && p[0].m.exec == ~0u)
+		note_lanes(w, m, p[0].m.offset);
+	if (!wide && p[0].range)
+		keep_line(w, m, p[0].range);
 #pragma GCC unroll 2
 	for (int h = 0; h <= wide; h++)
 		move_half(w, m, base, h, two, &p[h]);

@@ -19,10 +19,10 @@
  * where it begins.  Whatever writes EXEC is the last one in it.
  *
  * Operands are prepared in it (native_prepare.c), lanes moved at will
- * (native_cross.c).  Loads and stores of lanes that follow each other are part
- * of it (native_mem.c), and so is DPP where all lanes execute.  For others it
- * leaves to the microop and is entered again behind that one, by a microop that
- * stands there:
+ * (native_cross.c).  Loads and stores are part of it whose lanes lie as they
+ * did before (native_pattern.c, native_place.c, native_mem.c), and so is DPP,
+ * where all lanes execute.  For others it leaves to the microop and is entered again
+ * behind that one, by a microop that stands there:
  *
  *	native  v_add_nc_u32  load  native  v_fma_f32  ...
  *	   `------------------------------------------^
@@ -132,7 +132,8 @@ void soft_host_store_mask(struct buf *code, struct soft_host_mem to, int k,
  * bits, has none; as flags are; always.
  */
 enum soft_host_condition {
-	SOFT_HOST_NOT_BELOW = 0x83,
+	SOFT_HOST_BELOW = 0x82,
+	SOFT_HOST_NOT_BELOW,
 	SOFT_HOST_ZERO,
 	SOFT_HOST_NOT_ZERO,
 	SOFT_HOST_ABOVE = 0x87,
@@ -160,6 +161,10 @@ struct soft_host_mem soft_host_sgpr(int reg);
 #define SOFT_HOST_MOV	0x8bu
 #define SOFT_HOST_PUT	0x89u /* memory is written */
 #define SOFT_HOST_IMUL	0x0fafu
+#define SOFT_HOST_MOVZXB 0x0fb6u /* and others that extend */
+#define SOFT_HOST_MOVZXW 0x0fb7u
+#define SOFT_HOST_MOVSXB 0x0fbeu
+#define SOFT_HOST_MOVSXW 0x0fbfu
 #define SOFT_HOST_CMOVZ 0x0f44u
 
 /* op r32, m; of two bytes if it begins with 0f.  The same of 64 bits. */
@@ -175,9 +180,13 @@ void soft_host_int_const(struct buf *code, unsigned op, enum soft_host_reg reg,
 			 uint32_t value);
 void soft_host_int64_const(struct buf *code, unsigned op,
 			   enum soft_host_reg reg, int32_t value);
+/* The low bits of a register to memory: 8, 16 or 32. */
+void soft_host_put(struct buf *code, int bits, enum soft_host_reg reg,
+		   struct soft_host_mem m);
 /* 64 bits shifted: SOFT_HOST_SHL or _SHR. */
 #define SOFT_HOST_SHL 4
 #define SOFT_HOST_SHR 5
+#define SOFT_HOST_SAR 7
 void soft_host_shift_const(struct buf *code, unsigned digit,
 			   enum soft_host_reg reg, unsigned by);
 /* rcx = m shifted by ecx, with flags; `prefix` of shlx, sarx, shrx. */
@@ -354,12 +363,17 @@ static inline struct soft_host_mem soft_native_at(int constant)
 	return (struct soft_host_mem){ SOFT_RIP, constant * 4 };
 }
 
-/* ------------------------------------------------------- native_mem.c ---- */
+/* --------------------------------------------------- native_pattern.c ---- */
 
-/* Does it move dwords of a wave32?  If some lanes execute, and not all? */
+/* Does it move lanes of a wave32?  If some lanes execute, and not all? */
 bool soft_native_moves(const struct soft_microop *m);
 bool soft_native_moves_some(const struct soft_microop *m);
-/* Only then.  If lanes are no line it leaves to the microop. */
+/* Is what it moves found in one of cache->line[][][]? */
+bool soft_native_in_memory(const struct soft_microop *m);
+
+/* ------------------------------------------------------- native_mem.c ---- */
+
+/* Only then.  If lanes lie in another way it leaves to the microop. */
 void soft_native_move(struct soft_native_run *r, const struct soft_microop *m,
 		      size_t skip);
 

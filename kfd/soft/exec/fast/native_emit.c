@@ -11,6 +11,7 @@ enum shape { THREE, TWO, STORE, SHIFT };
 #define HOST_W1	  0x80
 #define HOST_DOWN 0x10
 #define HOST_UP	  0x20
+#define HOST_128  0x40
 
 static const struct host_inst {
 	uint8_t map, prefix, opcode, shape;
@@ -94,7 +95,8 @@ static void emit_evex(struct buf *code, const struct host_inst *h, int reg,
 	unsigned p1 = (h->prefix & HOST_W1) | (v & 15) << 3 | 4 |
 		      (h->prefix & 3);
 	/* A rounding is where the length was, and where `spread` is. */
-	unsigned p2 = (round ? round : 2) << 5 |
+	unsigned length = h->prefix & HOST_128 ? 0 : 2;
+	unsigned p2 = (round ? round : length) << 5 |
 		      (unsigned)(spread || round) << 4 | (v >> 4 & 1) << 3 |
 		      (unsigned)k;
 
@@ -323,6 +325,14 @@ void soft_host_int64_const(struct buf *code, unsigned op,
 	emit_opcode(code, 0x81, true, 0, reg);
 	emit_byte(code, 0xc0 | (op & 0x38) | (reg & 7));
 	emit_dword(code, (uint32_t)value);
+}
+
+void soft_host_put(struct buf *code, int bits, enum soft_host_reg reg,
+		   struct soft_host_mem m)
+{
+	if (bits == 16)
+		emit_byte(code, 0x66);
+	soft_host_int(code, bits == 8 ? 0x88 : SOFT_HOST_PUT, reg, m);
 }
 
 void soft_host_shift_const(struct buf *code, unsigned digit,

@@ -105,10 +105,10 @@ static void number_lines(struct soft_code_cache *c, struct soft_microop *m,
 	for (size_t i = 0; i < n; i++) {
 		size_t j = 0;
 
-		if (!soft_native_moves(&m[i]))
+		if (!soft_native_in_memory(&m[i]))
 			continue;
-		while (j < i && !(soft_native_moves(&m[j]) && m[j].a == m[i].a &&
-				  m[j].c == m[i].c))
+		while (j < i && !(m[j].a == m[i].a && m[j].c == m[i].c &&
+				  soft_native_in_memory(&m[j])))
 			j++;
 		m[i].mask_out = j < i ? m[j].mask_out :
 					c->n_lines++ % SOFT_LINES;

@@ -1,202 +1,18 @@
 /*
- * kfd/soft/exec/fast/native_mem.c - loads and stores of lines as host code.
+ * kfd/soft/exec/fast/native_mem.c - loads and stores of all lanes as host code.
  *
- * A line is one, two or four dwords of each of 32 lanes in a row, or halves to
- * be loaded, which may also be those of 16 lanes for both rows.  Where its
- * bytes are in this process, memory microops have written down in cache->line[]
- * when they did the same; LDS is where the workgroup says.
+ * Lanes that are evenly apart are moved 16 dwords at a time where that is
+ * possible, all others one by one: where each is stands in the code.  rcx is
+ * the first lane in memory.
  */
 #include <stddef.h>
+#include <stdlib.h>
 
-#include "kfd/soft/exec/fast/native.h"
+#include "kfd/soft/exec/fast/native_move.h"
 
-enum where { NOT, SADDR, VADDR, LDS };
-
-static enum where place_of(const struct soft_microop *m)
+static struct soft_host_mem byte_at(int32_t at)
 {
-	const struct soft_mem_microops *f = soft_simd_v4.mem;
-
-	return soft_is_scattered(m)		  ? NOT :
-	       m->fn == f->move[SOFT_AT_SADDR][0] ? SADDR :
-	       m->fn == f->move[SOFT_AT_VADDR][0] ? VADDR :
-	       m->fn == f->move[SOFT_AT_LDS][0]	  ? LDS :
-						    NOT;
-}
-
-/* Of unsigned halves, to all of a register or to one half of it. */
-static bool is_half_load(const struct soft_microop *m)
-{
-	soft_move_fn *const *move = soft_simd_v4.moves->move;
-	const uintptr_t fn = m->b;
-
-	return fn == (uintptr_t)move[SOFT_MOVE_load_u16] ||
-	       fn == (uintptr_t)move[SOFT_MOVE_load_low_16] ||
-	       fn == (uintptr_t)move[SOFT_MOVE_load_high_16];
-}
-
-bool soft_native_moves_some(const struct soft_microop *m)
-{
-	return place_of(m) != NOT && m->mods[0] == 4;
-}
-
-/* In LDS anything but a dword is mostly part of a matrix, and no line. */
-bool soft_native_moves(const struct soft_microop *m)
-{
-	const enum where where = place_of(m);
-
-	return where != NOT &&
-	       (m->mods[0] == 4 ||
-		(where != LDS && (m->mods[0] == 8 || m->mods[0] == 16 ||
-				  is_half_load(m))));
-}
-
-/* Of its lanes, step bytes apart. */
-static size_t bytes_of(unsigned step)
-{
-	return step * (size_t)SOFT_LANES;
-}
-
-/* log2 of how many halves apart they are. */
-static int size_of(unsigned step)
-{
-	return __builtin_ctz(step / 2);
-}
-
-/* Where not all lanes were equal. */
-static size_t jump_unequal(struct soft_native_run *r)
-{
-	soft_host_kor(r->code, SOFT_K_N, SOFT_K_N, SOFT_K_OTHER);
-	return soft_host_jump_mask(r->code, SOFT_K_N);
-}
-
-/* How far lanes are from the first one, to pair V. */
-static void find_distances(struct soft_native_run *r, int pair)
-{
-	const int u = 2 * SOFT_PAIR_U, v = 2 * SOFT_PAIR_V;
-
-	soft_host_op(r->code, SOFT_HOST_BROADCASTD, u, 0, 0, 2 * pair, 0);
-	for (int i = 0; i < 2; i++)
-		soft_host_op(r->code, SOFT_HOST_SUBD, v + i, 0, 2 * pair + i, u,
-			     0);
-}
-
-/* The mask of lanes 16 i to 16 i + 15 that count. */
-static int lanes_of(const struct soft_native_run *r, int i)
-{
-	return r->masked ? SOFT_K_EXEC + i : 0;
-}
-
-/* Jumps if these are not those of a constant. */
-static size_t jump_off(struct soft_native_run *r, int at)
-{
-	for (int i = 0; i < 2; i++)
-		soft_host_op_mem(r->code, SOFT_HOST_CMPD,
-				 i ? SOFT_K_OTHER : SOFT_K_N, lanes_of(r, i),
-				 2 * SOFT_PAIR_V + i,
-				 soft_native_at(at + 16 * i), false, 4);
-	return jump_unequal(r);
-}
-
-/* Jumps if they are not `step` bytes from one to the next. */
-static size_t jump_off_line(struct soft_native_run *r, unsigned step)
-{
-	return jump_off(r, SOFT_NATIVE_LINE + size_of(step) * SOFT_LANES);
-}
-
-/* Leave unless all lanes of a vreg are the same. */
-static void check_same(struct soft_native_run *r, int pair, size_t skip)
-{
-	const int u = 2 * SOFT_PAIR_U;
-
-	soft_host_op(r->code, SOFT_HOST_BROADCASTD, u, 0, 0, 2 * pair, 0);
-	for (int i = 0; i < 2; i++)
-		soft_host_op(r->code, SOFT_HOST_CMPD,
-			     i ? SOFT_K_OTHER : SOFT_K_N, lanes_of(r, i),
-			     2 * pair + i, u, 4);
-	soft_native_bail(r, jump_unequal(r), skip);
-}
-
-/* rcx = the offset of lane 0, of which the line must not wrap. */
-static void load_first(struct soft_native_run *r, struct soft_host_mem vreg,
-		       size_t bytes, size_t skip)
-{
-	soft_host_int(r->code, SOFT_HOST_MOV, SOFT_RCX, vreg);
-	soft_host_int_const(r->code, SOFT_HOST_CMP, SOFT_RCX,
-			    (uint32_t)(UINT32_MAX - bytes));
-	soft_native_bail(r, soft_host_jump_if(r->code, SOFT_HOST_ABOVE), skip);
-}
-
-/* rcx: the address in GPU memory to that in this process. */
-static void find_host(struct soft_native_run *r, const struct soft_microop *m,
-		      unsigned step, size_t skip)
-{
-	const struct soft_line *l = soft_line_of(r->cache, m);
-#define AT(field) \
-	((struct soft_host_mem){ SOFT_R11, offsetof(struct soft_line, field) })
-
-	soft_host_set64(r->code, SOFT_R11, (uintptr_t)l);
-	soft_host_int64(r->code, SOFT_HOST_SUB, SOFT_RCX, AT(va));
-	soft_host_int64(r->code, SOFT_HOST_CMP, SOFT_RCX,
-			AT(n[size_of(step)]));
-	soft_native_bail(r, soft_host_jump_if(r->code, SOFT_HOST_NOT_BELOW),
-			 skip);
-	soft_host_int64(r->code, SOFT_HOST_ADD, SOFT_RCX, AT(host));
-#undef AT
-}
-
-static void find_saddr(struct soft_native_run *r, const struct soft_microop *m,
-		       unsigned step, size_t skip)
-{
-	soft_host_int64(r->code, SOFT_HOST_ADD, SOFT_RCX,
-			soft_host_sgpr((int)m->c));
-	if (m->imm)
-		soft_host_int64_const(r->code, SOFT_HOST_ADD, SOFT_RCX,
-				      (int32_t)m->imm);
-	find_host(r, m, step, skip);
-}
-
-static void find_vaddr(struct soft_native_run *r, const struct soft_microop *m,
-		       unsigned step, size_t skip)
-{
-	struct soft_host_mem high = soft_native_vreg(r, 0,
-						     m->a + SOFT_VREG_BYTES);
-
-	check_same(r, soft_native_load(r, high), skip);
-	soft_host_int(r->code, SOFT_HOST_MOV, SOFT_R10, high);
-	soft_host_shift_const(r->code, SOFT_HOST_SHL, SOFT_R10, 32);
-	soft_host_int_regs(r->code, SOFT_HOST_ADD, true, SOFT_RCX, SOFT_R10);
-	if (m->imm)
-		soft_host_int64_const(r->code, SOFT_HOST_ADD, SOFT_RCX,
-				      (int32_t)m->imm);
-	find_host(r, m, step, skip);
-}
-
-static void find_lds(struct soft_native_run *r, const struct soft_microop *m,
-		     unsigned step, size_t skip)
-{
-#define AT(base, type, field) \
-	((struct soft_host_mem){ base, offsetof(struct type, field) })
-
-	soft_host_int64(r->code, SOFT_HOST_MOV, SOFT_R11,
-			AT(SOFT_RDI, soft_wave, group));
-	soft_host_int64_const(r->code, SOFT_HOST_ADD, SOFT_RCX,
-			      (int32_t)(m->imm + bytes_of(step)));
-	soft_host_int(r->code, SOFT_HOST_MOV, SOFT_R10,
-		      AT(SOFT_R11, soft_group, lds_size_bytes));
-	soft_host_int_regs(r->code, SOFT_HOST_CMP, true, SOFT_RCX, SOFT_R10);
-	soft_native_bail(r, soft_host_jump_if(r->code, SOFT_HOST_ABOVE), skip);
-	soft_host_int64(r->code, SOFT_HOST_ADD, SOFT_RCX,
-			AT(SOFT_R11, soft_group, lds));
-	soft_host_int64_const(r->code, SOFT_HOST_SUB, SOFT_RCX,
-			      (int32_t)bytes_of(step));
-#undef AT
-}
-
-/* ------------------------------------------------- more than a dword ---- */
-
-static struct soft_host_mem piece(int i)
-{
-	return (struct soft_host_mem){ SOFT_RCX, 64 * i };
+	return (struct soft_host_mem){ SOFT_RCX, at };
 }
 
 static void op(struct soft_native_run *r, enum soft_host_op op, int d, int s1,
@@ -205,23 +21,35 @@ static void op(struct soft_native_run *r, enum soft_host_op op, int d, int s1,
 	soft_host_op(r->code, op, d, 0, s1, s2, 0);
 }
 
-static void get(struct soft_native_run *r, int d, struct soft_host_mem m)
+static void op_at(struct soft_native_run *r, enum soft_host_op op, int d,
+		  int s1, int32_t at, uint8_t imm)
 {
-	soft_host_op_mem(r->code, SOFT_HOST_MOVD, d, 0, 0, m, false, 0);
+	soft_host_op_mem(r->code, op, d, 0, s1, byte_at(at), false, imm);
 }
 
-static void put(struct soft_native_run *r, int s, struct soft_host_mem m)
+static void get(struct soft_native_run *r, int d, int32_t at)
 {
-	soft_host_op_mem(r->code, SOFT_HOST_STORED, s, 0, 0, m, false, 0);
+	op_at(r, SOFT_HOST_MOVD, d, 0, at, 0);
 }
 
-/* Indices of both zmm. */
-static int take_indices(struct soft_native_run *r, int constant)
+static void put(struct soft_native_run *r, int s, int32_t at)
+{
+	op_at(r, SOFT_HOST_STORED, s, 0, at, 0);
+}
+
+static void copy(struct soft_native_run *r, int d, int s)
+{
+	op(r, SOFT_HOST_MOVD, d, 0, s);
+}
+
+/* A pair with the constants of both zmm. */
+static int take_constant(struct soft_native_run *r, int constant)
 {
 	const int pair = soft_native_take(r);
 
 	for (int i = 0; i < 2; i++)
-		get(r, 2 * pair + i, soft_native_at(constant + 16 * i));
+		soft_host_op_mem(r->code, SOFT_HOST_MOVD, 2 * pair + i, 0, 0,
+				 soft_native_at(constant + 16 * i), false, 0);
 	return pair;
 }
 
@@ -242,251 +70,573 @@ static void transpose_4x4(struct soft_native_run *r, const int to[4],
 	op(r, SOFT_HOST_UNPCKHQ, to[3], t[2], t[3]);
 }
 
+/* Do lanes follow each other, `step` bytes apart? */
+static bool is_line(const struct soft_native_move *v, uint32_t step)
+{
+	return v->even && !v->rows && v->step == step;
+}
+
+/* ----------------------------------------------------------- fetching ---- */
+
+static bool is_memory(const struct soft_native_move *v)
+{
+	return v->where == SOFT_AT_SADDR || v->where == SOFT_AT_VADDR ||
+	       v->where == SOFT_AT_FLAT;
+}
+
+static void fetch(struct soft_native_run *r, int32_t at)
+{
+	soft_host_prefetch(r->code, byte_at(at));
+}
+
+#define LINE 64 /* bytes, of the host's caches */
+
+/*
+ * Fetches each lane's line as far ahead of rcx, which is lost, as it is from
+ * the last time, if it is.
+ */
+static void fetch_next(struct soft_native_run *r, const struct soft_microop *m,
+		       const struct soft_native_move *v)
+{
+	const struct soft_host_mem last = {
+		SOFT_RDI, (int32_t)offsetof(struct soft_wave, last_load) +
+				  m->mask_in * (int32_t)sizeof(uintptr_t)
+	};
+	int32_t fetched = -LINE;
+	size_t same;
+
+	soft_host_int64(r->code, SOFT_HOST_MOV, SOFT_R10, last);
+	soft_host_int64(r->code, SOFT_HOST_PUT, SOFT_RCX, last);
+	soft_host_int_regs(r->code, SOFT_HOST_CMP, true, SOFT_RCX, SOFT_R10);
+	same = soft_host_jump_if(r->code, SOFT_HOST_ZERO);
+	soft_host_int_regs(r->code, SOFT_HOST_ADD, true, SOFT_RCX, SOFT_RCX);
+	soft_host_int_regs(r->code, SOFT_HOST_SUB, true, SOFT_RCX, SOFT_R10);
+	for (int i = 0; i < (v->rows ? SOFT_LANES / 2 : SOFT_LANES); i++) {
+		if (abs(v->distance[i] - fetched) < LINE)
+			continue;
+		fetched = v->distance[i];
+		fetch(r, fetched);
+	}
+	soft_host_here(r->code, same);
+}
+
+/* -------------------------------------------------------------- loads ---- */
+
 /* The halves of lanes that are twice as far apart. */
 #define FIRST_HALVES 0x88
 
-/* Lanes 4 k to 4 k + 3, to zmm z. */
-static void get_4(struct soft_native_run *r, int z, int k, bool half)
+/* Four dwords of lanes 4 k to 4 k + 3 of 16, to zmm z[k]. */
+static void get_row(struct soft_native_run *r, const struct soft_native_move *v,
+		    const int z[4], int32_t at)
 {
-	struct soft_host_mem next = piece(half ? 2 * k : k);
+	const bool half = v->step == 32;
 
-	get(r, z, next);
-	if (half)
-		soft_host_op_mem(r->code, SOFT_HOST_SHUF64X2, z, 0, z,
-				 piece(2 * k + 1), false, FIRST_HALVES);
-	next.offset += SOFT_AHEAD_BYTES;
-	soft_host_prefetch(r->code, next);
+	for (int k = 0; k < 4; k++, at += half ? 128 : 64) {
+		get(r, z[k], at);
+		if (half)
+			op_at(r, SOFT_HOST_SHUF64X2, z[k], z[k], at + 64,
+			      FIRST_HALVES);
+		if (is_memory(v))
+			fetch(r, at + SOFT_AHEAD_BYTES);
+	}
 }
 
-/* Lanes 16 i to 16 i + 15 of each pair. */
-static void load_4(struct soft_native_run *r, const int *pair, int index, int i,
-		   bool half)
+/* The same of lanes k, k + 4, k + 8 and k + 12, which are at d[] from `at`. */
+static void get_fours(struct soft_native_run *r, const int z[4],
+		      const int32_t *d, int32_t at)
+{
+	for (int i = 0; i < 16; i++)
+		op_at(r, i < 4 ? SOFT_HOST_BROADCAST32X4 : SOFT_HOST_INSERT32X4,
+		      z[i % 4], z[i % 4], at + d[i], (uint8_t)(i / 4));
+}
+
+/* Both dwords of lanes d[0] to d[7], in their order, to zmm z. */
+static void get_twos(struct soft_native_run *r, int z, const int32_t *d,
+		     int32_t at)
+{
+	const int u = 2 * SOFT_PAIR_U;
+
+	for (int b = 0; b < 4; b++) {
+		const int to = b ? u : z;
+
+		op_at(r, SOFT_HOST_LOAD64, to, 0, at + d[2 * b], 0);
+		op_at(r, SOFT_HOST_LOADH64, to, to, at + d[2 * b + 1], 0);
+		if (b)
+			soft_host_op(r->code, SOFT_HOST_INSERT32X4, z, 0, z, u,
+				     (uint8_t)b);
+	}
+}
+
+/* Or lanes 16 i and up of one dword. */
+static void get_ones(struct soft_native_run *r, int z, const int32_t *d,
+		     int32_t at)
+{
+	const int u = 2 * SOFT_PAIR_U;
+
+	for (int i = 0; i < 16; i++) {
+		const int to = i < 4 ? z : u;
+
+		op_at(r, i % 4 ? SOFT_HOST_INSERTD : SOFT_HOST_LOAD32, to, to,
+		      at + d[i], (uint8_t)(i % 4));
+		if (i > 4 && i % 4 == 3)
+			soft_host_op(r->code, SOFT_HOST_INSERT32X4, z, 0, z, u,
+				     (uint8_t)(i / 4));
+	}
+}
+
+/* Four dwords: one zmm of each pair. */
+static void load_4(struct soft_native_run *r, const struct soft_native_move *v,
+		   const int *pair, int index, int i, int32_t at)
 {
 	int z[4];
 
-	for (int k = 0; k < 4; k++) {
-		z[k] = 2 * pair[k] + i;
-		get_4(r, z[k], 4 * i + k, half);
-	}
-	transpose_4x4(r, z, z);
 	for (int k = 0; k < 4; k++)
+		z[k] = 2 * pair[k] + i;
+	if (index == SOFT_NOWHERE)
+		get_fours(r, z, v->distance + 16 * i, at);
+	else
+		get_row(r, v, z, at + v->distance[16 * i]);
+	transpose_4x4(r, z, z);
+	for (int k = 0; index != SOFT_NOWHERE && k < 4; k++)
 		op(r, SOFT_HOST_PERMD, z[k], 2 * index, z[k]);
 }
 
-static void load_2(struct soft_native_run *r, const int *pair, int index, int i)
+static void load_2(struct soft_native_run *r, const struct soft_native_move *v,
+		   const int *pair, int index, int i, int32_t at)
 {
 	const int low = 2 * pair[0] + i, high = 2 * pair[1] + i;
-	const int second = 2 * SOFT_PAIR_U;
+	const int second = 2 * SOFT_PAIR_V;
+	const int32_t *d = v->distance + 16 * i;
 
-	get(r, low, piece(2 * i));
-	get(r, second, piece(2 * i + 1));
-	op(r, SOFT_HOST_MOVD, high, 0, low);
+	if (is_line(v, 8)) {
+		get(r, low, at + d[0]);
+		get(r, second, at + d[8]);
+	} else if (is_line(v, 16)) {
+		get(r, low, at + d[0]);
+		op_at(r, SOFT_HOST_UNPCKLQ, low, low, at + d[4], 0);
+		get(r, second, at + d[8]);
+		op_at(r, SOFT_HOST_UNPCKLQ, second, second, at + d[12], 0);
+	} else {
+		get_twos(r, low, d, at);
+		get_twos(r, second, d + 8, at);
+	}
+	copy(r, high, low);
 	op(r, SOFT_HOST_PERMT2D, low, 2 * index, second);
 	op(r, SOFT_HOST_PERMT2D, high, 2 * index + 1, second);
 }
 
-static void store_4(struct soft_native_run *r, const int *pair, int index,
-		    int i)
+static void load_1(struct soft_native_run *r, const struct soft_native_move *v,
+		   const int *pair, int i, int32_t at)
+{
+	const int32_t *d = v->distance + 16 * i;
+
+	if (is_line(v, 4))
+		get(r, 2 * pair[0] + i, at + d[0]);
+	else
+		get_ones(r, 2 * pair[0] + i, d, at);
+}
+
+/* The constant whose order is needed, if any. */
+static int take_index(struct soft_native_run *r,
+		      const struct soft_native_move *v, int n)
+{
+	if (n == 2)
+		return take_constant(r, is_line(v, 16) ?
+						SOFT_NATIVE_PAIRS_APART :
+						SOFT_NATIVE_APART);
+	return n > 2 && (is_line(v, 16) || is_line(v, 32)) ?
+		       take_constant(r, SOFT_NATIVE_BLOCKS) :
+		       SOFT_NOWHERE;
+}
+
+static void load_lanes(struct soft_native_run *r,
+		       const struct soft_native_move *v,
+		       const struct soft_piece *p, const int *pair)
+{
+	const int index = take_index(r, v, p->n);
+
+	for (int i = 0; i < 2; i++)
+		if (i && v->even && v->rows)
+			for (int k = 0; k < p->n; k++)
+				copy(r, 2 * pair[k] + 1, 2 * pair[k]);
+		else if (p->n == 1)
+			load_1(r, v, pair, i, p->at);
+		else
+			(p->n == 2 ? load_2 : load_4)(r, v, pair, index, i,
+						      p->at);
+}
+
+/* All lanes from one place. */
+static void load_same(struct soft_native_run *r, const struct soft_piece *p,
+		      const int *pair)
+{
+	for (int k = 0; k < p->n; k++) {
+		op_at(r, SOFT_HOST_BROADCASTD, 2 * pair[k], 0, p->at + 4 * k,
+		      0);
+		copy(r, 2 * pair[k] + 1, 2 * pair[k]);
+	}
+}
+
+static void load_piece(struct soft_native_run *r,
+		       const struct soft_native_move *v,
+		       const struct soft_piece *p)
+{
+	int pair[4];
+
+	for (int k = 0; k < (p->n == 3 ? 4 : p->n); k++)
+		pair[k] = soft_native_take(r);
+	if (v->even && !v->step)
+		load_same(r, p, pair);
+	else
+		load_lanes(r, v, p, pair);
+	for (int k = 0; k < p->n; k++) {
+		const struct soft_host_mem to =
+			soft_native_vreg(r, 0, p->vreg[k]);
+
+		soft_native_store(r, pair[k], to);
+		soft_native_hold(r, pair[k], to);
+	}
+}
+
+/* ------------------------------------------------------------- stores ---- */
+
+static void store_4(struct soft_native_run *r, const struct soft_native_move *v,
+		    const int *pair, int index, int i, int32_t at)
 {
 	const int a = soft_native_take(r), b = soft_native_take(r);
 	const int z[4] = { 2 * a, 2 * a + 1, 2 * b, 2 * b + 1 };
+	const int32_t *d = v->distance + 16 * i;
+	const bool line = index != SOFT_NOWHERE;
 
 	for (int k = 0; k < 4; k++)
-		op(r, SOFT_HOST_PERMD, z[k], 2 * index, 2 * pair[k] + i);
+		if (line)
+			op(r, SOFT_HOST_PERMD, z[k], 2 * index,
+			   2 * pair[k] + i);
+		else
+			copy(r, z[k], 2 * pair[k] + i);
 	transpose_4x4(r, z, z);
-	for (int k = 0; k < 4; k++)
-		put(r, z[k], piece(4 * i + k));
+	for (int k = 0; line && k < 4; k++)
+		put(r, z[k], at + d[4 * k]);
+	for (int n = 0; !line && n < 16; n++)
+		op_at(r, SOFT_HOST_EXTRACT32X4, z[n % 4], 0, at + d[n],
+		      (uint8_t)(n / 4));
 }
 
-static void store_2(struct soft_native_run *r, const int *pair, int index,
-		    int i)
+/* Lanes in a line. */
+static void store_2_line(struct soft_native_run *r, const int *pair, int index,
+			 int i, int32_t at)
 {
-	const int low = 2 * pair[0] + i, high = 2 * pair[1] + i;
-
 	for (int k = 0; k < 2; k++) {
 		const int z = 2 * SOFT_PAIR_U + k;
 
-		op(r, SOFT_HOST_MOVD, z, 0, low);
-		op(r, SOFT_HOST_PERMT2D, z, 2 * index + k, high);
-		put(r, z, piece(2 * i + k));
+		copy(r, z, 2 * pair[0] + i);
+		op(r, SOFT_HOST_PERMT2D, z, 2 * index + k, 2 * pair[1] + i);
+		put(r, z, at + 64 * k);
 	}
 }
 
-/* What several dwords of a lane are in. */
-struct several {
-	struct soft_host_mem vreg[4];
-	int n, pair[4], index; /* the zmm of indices */
-	bool store;
-};
+/* Two dwords of every four, which are in the mask IN. */
+#define TWO_OF_FOUR 0x3333
 
-static struct several take_several(struct soft_native_run *r,
-				   struct soft_host_mem data, int n, bool store)
+static void store_2_apart(struct soft_native_run *r, const int *pair, int i,
+			  int32_t at)
 {
-	struct several s = { .n = n, .store = store };
+	const int z = 2 * SOFT_PAIR_U, index = 2 * SOFT_PAIR_V;
 
-	s.index = take_indices(r, n == 4 ? SOFT_NATIVE_BLOCKS :
-				  store	 ? SOFT_NATIVE_MIXED :
-					   SOFT_NATIVE_APART);
-	for (int k = 0; k < n; k++) {
-		s.vreg[k] = data;
-		s.vreg[k].offset += k * (int)SOFT_VREG_BYTES;
-		s.pair[k] = store ? soft_native_load(r, s.vreg[k]) :
-				    soft_native_take(r);
+	soft_host_op_mem(r->code, SOFT_HOST_MOVD, index, 0, 0,
+			 soft_native_at(SOFT_NATIVE_PAIRS_MIXED), false, 0);
+	for (int k = 0; k < 4; k++) {
+		copy(r, z, 2 * pair[0] + i);
+		op(r, SOFT_HOST_PERMT2D, z, index, 2 * pair[1] + i);
+		soft_host_op_mem(r->code, SOFT_HOST_STORED, z, SOFT_K_IN, 0,
+				 byte_at(at + 64 * k), false, 0);
+		if (k < 3)
+			soft_host_op_mem(r->code, SOFT_HOST_ADDD, index, 0,
+					 index, soft_native_at(SOFT_NATIVE_4),
+					 true, 0);
 	}
-	return s;
 }
 
-static void move_several(struct soft_native_run *r, const struct several *s,
-			 bool half)
+/* One after the other, which may be in one place. */
+static void store_2_each(struct soft_native_run *r, const int *pair, int i,
+			 const int32_t *d, int32_t at)
 {
+	const int low = 2 * pair[0] + i, high = 2 * pair[1] + i;
+	const int u = 2 * SOFT_PAIR_U, two = 2 * SOFT_PAIR_V;
+
+	op(r, SOFT_HOST_UNPCKLD, u, low, high);
+	op(r, SOFT_HOST_UNPCKHD, u + 1, low, high);
+	for (int n = 0; n < 16; n += 2) {
+		soft_host_op(r->code, SOFT_HOST_EXTRACT32X4, two, 0, 0,
+			     u + n / 2 % 2, (uint8_t)(n / 4));
+		op_at(r, SOFT_HOST_STORE64, two, 0, at + d[n], 0);
+		op_at(r, SOFT_HOST_STOREH64, two, 0, at + d[n + 1], 0);
+	}
+}
+
+static void store_2(struct soft_native_run *r, const struct soft_native_move *v,
+		    const int *pair, int index, int i, int32_t at)
+{
+	const int32_t *d = v->distance + 16 * i;
+
+	if (is_line(v, 8))
+		store_2_line(r, pair, index, i, at + d[0]);
+	else if (is_line(v, 16))
+		store_2_apart(r, pair, i, at + d[0]);
+	else
+		store_2_each(r, pair, i, d, at);
+}
+
+/* `bytes` of every lane by itself, from where its vreg is in memory. */
+static void store_each(struct soft_native_run *r,
+		       const struct soft_native_move *v,
+		       const struct soft_piece *p)
+{
+	struct soft_host_mem from = soft_native_vreg(r, 0, p->vreg[0]);
+	const int bits = v->type->dwords ? 32 : v->type->bits;
+
+	if (v->type->part == SOFT_HIGH)
+		from.offset += 2;
+	for (int i = 0; i < SOFT_LANES; i++, from.offset += 4) {
+		soft_host_int(r->code,
+			      bits == 32 ? SOFT_HOST_MOV :
+			      bits == 16 ? SOFT_HOST_MOVZXW :
+					   SOFT_HOST_MOVZXB,
+			      SOFT_R10, from);
+		soft_host_put(r->code, bits, SOFT_R10,
+			      byte_at(p->at + v->distance[i]));
+	}
+}
+
+/* `pair`: what is stored. */
+static void store_piece(struct soft_native_run *r,
+			const struct soft_native_move *v,
+			const struct soft_piece *p, const int *pair)
+{
+	int index = SOFT_NOWHERE;
+
+	if (p->n == 1 && !is_line(v, 4)) {
+		store_each(r, v, p);
+		return;
+	}
+	if (p->n == 4 && is_line(v, 16))
+		index = take_constant(r, SOFT_NATIVE_BLOCKS);
+	else if (p->n == 2 && is_line(v, 8))
+		index = take_constant(r, SOFT_NATIVE_MIXED);
 	for (int i = 0; i < 2; i++)
-		if (s->store)
-			(s->n == 2 ? store_2 : store_4)(r, s->pair, s->index,
-							i);
-		else if (s->n == 2)
-			load_2(r, s->pair, s->index, i);
+		if (p->n == 1)
+			put(r, 2 * pair[0] + i, p->at + v->distance[16 * i]);
 		else
-			load_4(r, s->pair, s->index, i, half);
-	for (int k = 0; !s->store && k < s->n; k++)
-		soft_native_store(r, s->pair[k], s->vreg[k]);
+			(p->n == 2 ? store_2 : store_4)(r, v, pair, index, i,
+							p->at);
 }
 
-static void hold_several(struct soft_native_run *r, const struct several *s)
+/* -------------------------------------------------------------- parts ---- */
+
+/* Are dwords moved of which they are parts, or do they follow each other? */
+static bool is_even_part(const struct soft_native_move *v)
 {
-	for (int k = 0; !s->store && k < s->n; k++)
-		soft_native_hold(r, s->pair[k], s->vreg[k]);
+	return is_line(v, 4) || is_line(v, v->type->bits / 8u) ||
+	       (v->even && v->rows && v->step == v->type->bits / 8u &&
+		!v->type->store);
 }
 
-/* --------------------------------------------------------------- moves ---- */
-
-/* Lanes that do not execute keep what they have. */
-static void move_one(struct soft_native_run *r, struct soft_host_mem data,
-		     bool store)
+/* What is in the low bits of 16 dwords, extended. */
+static void extend(struct soft_native_run *r, const struct soft_move_type *t,
+		   int z)
 {
-	const int pair = store || r->masked ? soft_native_load(r, data) :
-					      soft_native_take(r);
+	const uint8_t by = (uint8_t)(32 - t->bits);
+
+	soft_host_op(r->code, SOFT_HOST_SLLD, z, 0, 0, z, by);
+	soft_host_op(r->code, t->is_signed ? SOFT_HOST_SRAD : SOFT_HOST_SRLD, z,
+		     0, 0, z, by);
+}
+
+static void get_even_parts(struct soft_native_run *r,
+			   const struct soft_native_move *v, int z, int32_t at)
+{
+	static const enum soft_host_op extends[2][2] = {
+		/* [16 bits][signed] */
+		{ SOFT_HOST_MOVZXBD, SOFT_HOST_MOVSXBD },
+		{ SOFT_HOST_MOVZXWD, SOFT_HOST_MOVSXWD },
+	};
+	const struct soft_move_type *t = v->type;
+
+	if (v->step == 4) {
+		get(r, z, at);
+		extend(r, t, z);
+	} else {
+		op_at(r, extends[t->bits == 16][t->is_signed], z, 0, at, 0);
+	}
+}
+
+/* 16 lanes at d[] from `at`. */
+static void get_parts(struct soft_native_run *r,
+		      const struct soft_native_move *v, int z, const int32_t *d,
+		      int32_t at)
+{
+	static const unsigned extends[2][2] = {
+		/* [16 bits][signed] */
+		{ SOFT_HOST_MOVZXB, SOFT_HOST_MOVSXB },
+		{ SOFT_HOST_MOVZXW, SOFT_HOST_MOVSXW },
+	};
+	const int u = 2 * SOFT_PAIR_U;
+
+	for (int i = 0; i < 16; i++) {
+		const int to = i < 4 ? z : u;
+
+		soft_host_int(r->code,
+			      extends[v->type->bits == 16][v->type->is_signed],
+			      SOFT_R10, byte_at(at + d[i]));
+		soft_host_op(r->code,
+			     i % 4 ? SOFT_HOST_INSERTD : SOFT_HOST_LOAD32, to,
+			     0, to, SOFT_R10, (uint8_t)(i % 4));
+		if (i > 4 && i % 4 == 3)
+			soft_host_op(r->code, SOFT_HOST_INSERT32X4, z, 0, z, u,
+				     (uint8_t)(i / 4));
+	}
+}
+
+static void load_part(struct soft_native_run *r,
+		      const struct soft_native_move *v)
+{
+	const struct soft_piece *p = &v->piece[0];
+	const struct soft_host_mem to = soft_native_vreg(r, 0, p->vreg[0]);
+	const int t = soft_native_take(r);
+
+	for (int i = 0; i < 2; i++) {
+		const int32_t *d = v->distance + 16 * i;
+
+		if (i && v->even && v->rows)
+			copy(r, 2 * t + 1, 2 * t);
+		else if (is_even_part(v))
+			get_even_parts(r, v, 2 * t + i, p->at + d[0]);
+		else
+			get_parts(r, v, 2 * t + i, d, p->at);
+	}
+	if (v->type->part != SOFT_WHOLE)
+		soft_native_merge_half(r, t, to, v->type->part == SOFT_HIGH);
+	soft_native_store(r, t, to);
+	soft_native_hold(r, t, to);
+}
+
+/* Of every dword so much is stored: bits of a byte or word each, to N. */
+static void mask_parts(struct soft_native_run *r, bool word)
+{
+	const int u = 2 * SOFT_PAIR_U;
+
+	soft_host_op_mem(r->code, SOFT_HOST_BROADCASTD, u, 0, 0,
+			 soft_native_at(word ? SOFT_NATIVE_LOW_HALF :
+					       SOFT_NATIVE_LOW_BYTE),
+			 false, 0);
+	soft_host_op(r->code, word ? SOFT_HOST_TESTMW : SOFT_HOST_TESTMB,
+		     SOFT_K_N, 0, u, u, 0);
+}
+
+static void store_part(struct soft_native_run *r,
+		       const struct soft_native_move *v, int s)
+{
+	const bool word = v->type->bits == 16, dwords = is_line(v, 4);
+
+	if (!is_even_part(v)) {
+		store_each(r, v, &v->piece[0]);
+		return;
+	}
+	if (dwords)
+		mask_parts(r, word);
+	for (int i = 0; i < 2; i++) {
+		const int32_t at = v->piece[0].at + v->distance[16 * i];
+		int z = 2 * s + i;
+
+		if (v->type->part == SOFT_HIGH) {
+			soft_host_op(r->code, SOFT_HOST_SRLD, 2 * SOFT_PAIR_V,
+				     0, 0, z, 16);
+			z = 2 * SOFT_PAIR_V;
+		}
+		if (dwords)
+			soft_host_op_mem(r->code,
+					 word ? SOFT_HOST_STOREW :
+						SOFT_HOST_STOREB,
+					 z, SOFT_K_N, 0, byte_at(at), false, 0);
+		else
+			op_at(r, word ? SOFT_HOST_MOVDW : SOFT_HOST_MOVDB, z, 0,
+			      at, 0);
+	}
+}
+
+/* -------------------------------------------------------------- moves ---- */
+
+/* A dword of some lanes: those that do not execute keep what they have. */
+static void move_some(struct soft_native_run *r,
+		      const struct soft_native_move *v,
+		      struct soft_host_mem data)
+{
+	const bool store = v->type->store;
+	const int pair = soft_native_load(r, data);
 
 	for (int i = 0; i < 2; i++)
-		soft_host_op_mem(r->code, store ? SOFT_HOST_STORED :
-						  SOFT_HOST_MOVD, 2 * pair + i,
-				 lanes_of(r, i), 0, piece(i), false, 0);
+		soft_host_op_mem(r->code,
+				 store ? SOFT_HOST_STORED : SOFT_HOST_MOVD,
+				 2 * pair + i, SOFT_K_EXEC + i, 0,
+				 byte_at(v->piece[0].at + 64 * i), false, 0);
 	if (store)
 		return;
 	soft_native_store(r, pair, data);
 	soft_native_hold(r, pair, data);
 }
 
-/* rcx = where lane 0 is in this process. */
-static void find(struct soft_native_run *r, const struct soft_microop *m,
-		 unsigned step, size_t skip)
+static void load_all(struct soft_native_run *r,
+		     const struct soft_native_move *v,
+		     const struct soft_microop *m)
 {
-	const enum where where = place_of(m);
+	const bool ahead = is_line(v, 16) || is_line(v, 32);
 
-	load_first(r, soft_native_vreg(r, 0, m->a), bytes_of(step), skip);
-	(where == SADDR ? find_saddr :
-	 where == VADDR ? find_vaddr :
-			  find_lds)(r, m, step, skip);
+	if (!v->type->dwords)
+		load_part(r, v);
+	for (int i = 0; v->type->dwords && i < v->n_pieces; i++)
+		load_piece(r, v, &v->piece[i]);
+	if (is_memory(v) &&
+	    (v->type->bits == 16 || (v->type->dwords == 4 && !ahead)))
+		fetch_next(r, m, v);
 }
 
-/* Loads of four dwords: also from the first half of twice as many. */
-static void move_either(struct soft_native_run *r, const struct soft_microop *m,
-			const struct several *s, size_t skip)
+static void store_all(struct soft_native_run *r,
+		      const struct soft_native_move *v, int pair[2][4])
 {
-	const unsigned step = m->mods[0];
-	size_t other = jump_off_line(r, step), end;
-
-	find(r, m, step, skip);
-	move_several(r, s, false);
-	end = soft_host_jump(r->code);
-	soft_host_here(r->code, other);
-	soft_native_bail(r, jump_off_line(r, 2 * step), skip);
-	find(r, m, 2 * step, skip);
-	move_several(r, s, true);
-	soft_host_here(r->code, end);
-}
-
-/* 16 words as dwords. */
-static void get_words(struct soft_native_run *r, int z, int at)
-{
-	soft_host_op_mem(r->code, SOFT_HOST_MOVZXWD, z, 0, 0,
-			 (struct soft_host_mem){ SOFT_RCX, at }, false, 0);
-}
-
-/* Fetches as far ahead of rcx, which is lost, as it is from the last time. */
-static void fetch_next(struct soft_native_run *r, const struct soft_microop *m)
-{
-	const struct soft_host_mem last = {
-		SOFT_RDI, (int32_t)offsetof(struct soft_wave, last_load) +
-				  m->mask_in * (int32_t)sizeof(uintptr_t)
-	};
-
-	soft_host_int64(r->code, SOFT_HOST_MOV, SOFT_R10, last);
-	soft_host_int64(r->code, SOFT_HOST_PUT, SOFT_RCX, last);
-	soft_host_int_regs(r->code, SOFT_HOST_ADD, true, SOFT_RCX, SOFT_RCX);
-	soft_host_int_regs(r->code, SOFT_HOST_SUB, true, SOFT_RCX, SOFT_R10);
-	soft_host_prefetch(r->code, (struct soft_host_mem){ SOFT_RCX, 0 });
-}
-
-static void move_halves(struct soft_native_run *r, const struct soft_microop *m,
-			struct soft_host_mem data, size_t skip)
-{
-	soft_move_fn *const *move = soft_simd_v4.moves->move;
-	const int t = soft_native_take(r), low = 2 * t, high = low + 1;
-	size_t other = jump_off_line(r, 2), end;
-
-	find(r, m, 2, skip);
-	get_words(r, low, 0);
-	get_words(r, high, 32);
-	end = soft_host_jump(r->code);
-	soft_host_here(r->code, other);
-	soft_native_bail(r, jump_off(r, SOFT_NATIVE_ROWS), skip);
-	find(r, m, 2, skip);
-	get_words(r, low, 0);
-	op(r, SOFT_HOST_MOVD, high, 0, low);
-	soft_host_here(r->code, end);
-	fetch_next(r, m);
-	if (m->b != (uintptr_t)move[SOFT_MOVE_load_u16])
-		soft_native_merge_half(
-			r, t, data,
-			m->b == (uintptr_t)move[SOFT_MOVE_load_high_16]);
-	soft_native_store(r, t, data);
-	soft_native_hold(r, t, data);
+	for (int i = 0; i < v->n_pieces; i++)
+		if (v->type->dwords)
+			store_piece(r, v, &v->piece[i], pair[i]);
+		else
+			store_part(r, v, pair[0][0]);
 }
 
 void soft_native_move(struct soft_native_run *r, const struct soft_microop *m,
 		      size_t skip)
 {
-	const struct soft_host_mem data = soft_native_vreg(r, 0, m->d);
-	const bool store = m->mods[1] & SOFT_MEM_WRITE;
-	const int n = m->mods[0] / 4;
-	struct several s;
+	struct soft_native_move v;
+	int pair[2][4];
 
+	soft_native_find_move(&v, m);
 	if (r->masked) {
 		/* The line begins at lane 0. */
-		soft_native_bail(r, soft_host_jump_no_bits(
-					    r->code,
-					    soft_host_sgpr(ISA_R_EXEC_LO), 1),
-				 skip);
+		soft_native_bail(
+			r,
+			soft_host_jump_no_bits(
+				r->code, soft_host_sgpr(ISA_R_EXEC_LO), 1),
+			skip);
 		soft_native_exec(r, 0);
 	}
-	if (place_of(m) == VADDR) /* in both ways */
-		soft_native_load(r, soft_native_vreg(r, 0, m->a +
-						     SOFT_VREG_BYTES));
-	find_distances(r, soft_native_load(r, soft_native_vreg(r, 0, m->a)));
-	if (n > 1)
-		s = take_several(r, data, n, store);
-	if (!n) {
-		move_halves(r, m, data, skip);
-	} else if (n == 4 && !store) {
-		move_either(r, m, &s, skip);
-	} else {
-		soft_native_bail(r, jump_off_line(r, m->mods[0]), skip);
-		find(r, m, m->mods[0], skip);
-		if (n > 1)
-			move_several(r, &s, false);
-		else
-			move_one(r, data, store);
-	}
-	if (n > 1)
-		hold_several(r, &s);
+	for (int i = 0; v.type->store && i < v.n_pieces; i++)
+		for (int k = 0; k < v.piece[i].n; k++)
+			pair[i][k] = soft_native_load(
+				r, soft_native_vreg(r, 0, v.piece[i].vreg[k]));
+	if (v.type->store && v.piece[0].n == 2 && is_line(&v, 16))
+		soft_host_kset16(r->code, SOFT_K_IN, TWO_OF_FOUR);
+	soft_native_place(r, m, &v, skip);
+	if (r->masked)
+		move_some(r, &v, soft_native_vreg(r, 0, v.piece[0].vreg[0]));
+	else if (v.type->store)
+		store_all(r, &v, pair);
+	else
+		load_all(r, &v, m);
 }

@@ -148,11 +148,11 @@ const struct soft_range *soft_find_range(struct soft_wave *w, uint64_t va);
  * Its fields: a and d are the vregs of the address and of the data, b the
  * function that moves (soft_move_fn), c the scalar register of the address, imm
  * the offset, mods[0] the bytes of a lane, mods[1] what the mapping must allow
- * (enum soft_mem_flag) and mods[2] whether a whole dword is moved.  LDS
- * instructions with two addresses have the second offset in the low half of c,
- * its data vreg in the high one.  Of atomics b is the operation
- * (soft_atomic_fn) and kb the same of all lanes, mods[2] whether the old values
- * go to VGPR mask_in.
+ * (enum soft_mem_flag), mods[2] whether a whole dword is moved, and ka the
+ * version of what is known of its lanes.  LDS instructions with two addresses
+ * have the second offset in the low half of c, its data vreg in the high one.
+ * Of atomics b is the operation (soft_atomic_fn) and kb the same of all lanes,
+ * mods[2] whether the old values go to VGPR mask_in.
  */
 
 /* Atomics that are computed for all lanes at once (atomic.def). */
@@ -218,19 +218,31 @@ enum soft_where {
 bool soft_translate_scalar_load(struct soft_translator *t,
 				const struct soft_uop *u);
 
-/* What a microop's host code looks at: mask_out says which (native_mem.c). */
+/* What a microop's host code looks at: mask_out says which (native_place.c). */
 static inline struct soft_line *soft_line_of(struct soft_code_cache *c,
 					     const struct soft_microop *m)
 {
-	return &c->line[(m->mods[1] & SOFT_MEM_WRITE) != 0]
+	return &c->line[m->u->in.fmt == ISA_FMT_FLAT]
+		       [(m->mods[1] & SOFT_MEM_WRITE) != 0]
 		       [m->mask_out % SOFT_LINES];
 }
 
-/* Were its lanes no line, time and again? */
+static inline struct soft_pattern *soft_pattern_of(const struct soft_microop *m)
+{
+	return &((struct soft_node *)m->u)->pattern;
+}
+
+/* Nothing was known of its lanes when the microop was made. */
 static inline bool soft_is_scattered(const struct soft_microop *m)
 {
-	return ((const struct soft_node *)m->u)->n_scattered >= SOFT_SCATTERED;
+	return m->ka == SOFT_SCATTERED;
 }
+
+/* What handlers have seen is expected from now on; `bytes` of a lane. */
+void soft_pattern_settle(struct soft_pattern *p, uint32_t bytes);
+/* Lanes were not where they are expected; `off` says where they are. */
+void soft_pattern_learn(struct soft_code_cache *c, const struct soft_microop *m,
+		      const uint32_t *off);
 
 /*
  * How far ahead lines of four dwords are fetched: weights that a kernel streams

@@ -1,0 +1,338 @@
+/*
+ * kfd/soft/exec/fast/native_pattern.c - what moves are for host code, and how
+ * their lanes are learned to lie.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "kfd/soft/exec/fast/native_move.h"
+
+static const struct soft_move_type types[SOFT_MOVE_COUNT] = {
+	[SOFT_MOVE_load_32] = { .dwords = 1 },
+	[SOFT_MOVE_load_64] = { .dwords = 2 },
+	[SOFT_MOVE_load_96] = { .dwords = 3 },
+	[SOFT_MOVE_load_128] = { .dwords = 4 },
+	[SOFT_MOVE_load_u8] = { .bits = 8 },
+	[SOFT_MOVE_load_i8] = { .bits = 8, .is_signed = true },
+	[SOFT_MOVE_load_u16] = { .bits = 16 },
+	[SOFT_MOVE_load_i16] = { .bits = 16, .is_signed = true },
+	[SOFT_MOVE_load_low_u8] = { .bits = 8, .part = SOFT_LOW },
+	[SOFT_MOVE_load_low_i8] = { .bits = 8,
+				    .is_signed = true,
+				    .part = SOFT_LOW },
+	[SOFT_MOVE_load_low_16] = { .bits = 16, .part = SOFT_LOW },
+	[SOFT_MOVE_load_high_u8] = { .bits = 8, .part = SOFT_HIGH },
+	[SOFT_MOVE_load_high_i8] = { .bits = 8,
+				     .is_signed = true,
+				     .part = SOFT_HIGH },
+	[SOFT_MOVE_load_high_16] = { .bits = 16, .part = SOFT_HIGH },
+	[SOFT_MOVE_store_32] = { .dwords = 1, .store = true },
+	[SOFT_MOVE_store_64] = { .dwords = 2, .store = true },
+	[SOFT_MOVE_store_96] = { .dwords = 3, .store = true },
+	[SOFT_MOVE_store_128] = { .dwords = 4, .store = true },
+	[SOFT_MOVE_store_8] = { .bits = 8, .store = true },
+	[SOFT_MOVE_store_16] = { .bits = 16, .store = true },
+	[SOFT_MOVE_store_high_8] = { .bits = 8,
+				     .store = true,
+				     .part = SOFT_HIGH },
+	[SOFT_MOVE_store_high_16] = { .bits = 16,
+				      .store = true,
+				      .part = SOFT_HIGH },
+};
+
+static const struct soft_move_type *type_of(const struct soft_microop *m)
+{
+	soft_move_fn *const *move = soft_simd_v4.moves->move;
+	int k = 0;
+
+	while ((uintptr_t)move[k] != m->b)
+		k++;
+	return &types[k];
+}
+
+/* -------------------------------------------------------------- lanes ---- */
+
+static bool are_even(const int32_t *d, uint32_t step, bool rows)
+{
+	for (uint32_t i = 0; i < SOFT_LANES; i++)
+		if ((uint32_t)d[i] != (rows ? i % 16 : i) * step)
+			return false;
+	return true;
+}
+
+#define MOST_BYTES (1 << 28) /* from lane 0 to another */
+
+static bool are_near(const int32_t *d)
+{
+	for (int i = 0; i < SOFT_LANES; i++)
+		if (d[i] < -MOST_BYTES || d[i] > MOST_BYTES)
+			return false;
+	return true;
+}
+
+/* Where they are expected; `bytes` apart if nothing else is known. */
+static void set_lanes(struct soft_native_move *v, const int32_t *expected,
+		      int32_t bytes)
+{
+	int32_t low = 0;
+
+	v->expected = expected;
+	for (int32_t i = 0; i < SOFT_LANES; i++) {
+		v->distance[i] = expected ? expected[i] : i * bytes;
+		low = v->distance[i] < low ? v->distance[i] : low;
+	}
+	v->before_bytes = (uint32_t)-low;
+	for (int i = 0; i < SOFT_LANES; i++)
+		v->distance[i] -= low;
+	v->step = (uint32_t)v->distance[1];
+	v->rows = v->step && v->distance[16] == 0;
+	v->even = !low && are_even(v->distance, v->step, v->rows);
+}
+
+/* How far the last one in memory begins behind the first. */
+static uint32_t reach_of(const struct soft_native_move *v)
+{
+	int32_t high = 0;
+
+	for (int i = 0; i < SOFT_LANES; i++)
+		high = v->distance[i] > high ? v->distance[i] : high;
+	return (uint32_t)high;
+}
+
+/* ------------------------------------------------------------- pieces ---- */
+
+static void add_piece(struct soft_native_move *v, int n, uint32_t at,
+		      uintptr_t vreg)
+{
+	struct soft_piece *p = &v->piece[v->n_pieces++];
+
+	p->n = n;
+	p->at = (int32_t)at;
+	for (int i = 0; i < n; i++)
+		p->vreg[i] = vreg + (uintptr_t)i * SOFT_VREG_BYTES;
+}
+
+/* The second address: it may go on where the first one ends. */
+static void add_second(struct soft_native_move *v, const struct soft_microop *m)
+{
+	const int n = v->type->dwords;
+	const uint32_t at = (uint32_t)m->c;
+	struct soft_piece *p = &v->piece[0];
+
+	add_piece(v, n, at, m->c >> 32);
+	if (at != m->imm + 4u * (uint32_t)n || n > 2)
+		return;
+	for (int i = 0; i < n; i++)
+		p->vreg[p->n++] = v->piece[1].vreg[i];
+	v->n_pieces = 1;
+}
+
+/* Does one lane's first place have bytes of another one's second? */
+static bool do_overlap(const struct soft_native_move *v)
+{
+	const int32_t apart = v->piece[1].at - v->piece[0].at;
+
+	for (int i = 0; i < SOFT_LANES; i++)
+		for (int k = 0; k < SOFT_LANES; k++)
+			if (i != k && abs(v->distance[i] - v->distance[k] -
+					  apart) < 4 * v->piece[0].n)
+				return true;
+	return false;
+}
+
+/* Bytes from where a lane is that are touched, of one piece. */
+static uint32_t touched_by(const struct soft_native_move *v)
+{
+	const struct soft_move_type *t = v->type;
+	const int n = v->piece[0].n;
+
+	if (!t->dwords)
+		return v->even && v->step == 4 && !t->store ? 4 : t->bits / 8u;
+	if (t->store)
+		return 4u * (uint32_t)n;
+	/* More than is wanted: sixteen bytes at once. */
+	return n == 3 || (n == 2 && v->even && v->step == 16) ?
+		       16 :
+		       4u * (uint32_t)n;
+}
+
+/* What a move is whose lanes are there; false: there is no code for it. */
+static bool describe(struct soft_native_move *v, const struct soft_microop *m,
+		     const int32_t *expected)
+{
+	const enum soft_where where = soft_native_where(m);
+	const bool lds = where == SOFT_AT_LDS || where == SOFT_AT_LDS2;
+	uint32_t last = lds ? m->imm : 0;
+
+	if (where == SOFT_AT_COUNT || where == SOFT_AT_SWIZZLED ||
+	    (where == SOFT_AT_BUFFER && !soft_native_knows_buffer(m)) ||
+	    (expected && !are_near(expected)))
+		return false;
+	*v = (struct soft_native_move){ .where = where, .type = type_of(m) };
+	set_lanes(v, expected, m->mods[0]);
+	if (v->type->dwords == 3 && (v->type->store || !expected))
+		return false;
+	add_piece(v, v->type->dwords ? v->type->dwords : 1, last, m->d);
+	if (where == SOFT_AT_SCRATCH &&
+	    (!expected || !v->even || v->rows ||
+	     v->step < 4u * (uint32_t)v->piece[0].n))
+		return false;
+	if (where == SOFT_AT_LDS2)
+		add_second(v, m);
+	if (v->n_pieces > 1) {
+		/* A lane stores to both before the next one does. */
+		if (v->type->store && do_overlap(v))
+			return false;
+		if (v->piece[1].at > v->piece[0].at)
+			last = (uint32_t)v->piece[1].at;
+	}
+	v->span_bytes = last + reach_of(v) + touched_by(v);
+	return true;
+}
+
+bool soft_native_find_move(struct soft_native_move *v,
+			   const struct soft_microop *m)
+{
+	return soft_native_where(m) != SOFT_AT_COUNT && !soft_is_scattered(m) &&
+	       describe(v, m, soft_pattern_of(m)->expected);
+}
+
+bool soft_native_moves(const struct soft_microop *m)
+{
+	struct soft_native_move v;
+
+	return soft_native_find_move(&v, m);
+}
+
+bool soft_native_moves_some(const struct soft_microop *m)
+{
+	struct soft_native_move v;
+
+	return soft_native_find_move(&v, m) && v.type->dwords == 1 && v.even &&
+	       v.step == 4 && !v.rows && v.n_pieces == 1 && v.piece[0].n == 1;
+}
+
+bool soft_native_in_memory(const struct soft_microop *m)
+{
+	const enum soft_where where = soft_native_where(m);
+
+	return where == SOFT_AT_SADDR || where == SOFT_AT_VADDR ||
+	       where == SOFT_AT_FLAT || where == SOFT_AT_BUFFER;
+}
+
+/* ----------------------------------------------------------- learning ---- */
+
+struct soft_distances {
+	int32_t distance[SOFT_LANES]; /* what begins in a line of the caches */
+	struct soft_distances *older;
+};
+
+void soft_patterns_free(struct soft_code_cache *c)
+{
+	while (c->distances) {
+		struct soft_distances *older = c->distances->older;
+
+		free(c->distances);
+		c->distances = older;
+	}
+}
+
+static int32_t *new_distances(struct soft_code_cache *c)
+{
+	struct soft_distances *d = xaligned(64, sizeof(*d));
+
+	d->older = c->distances;
+	c->distances = d;
+	return d->distance;
+}
+
+/* Counts how often it was as it was the last time before. */
+static void note_distances(struct soft_code_cache *c, struct soft_pattern *p,
+			   const uint32_t *off)
+{
+	bool same = p->seen;
+
+	if (!p->seen)
+		p->seen = new_distances(c);
+	for (int i = 0; i < SOFT_LANES; i++) {
+		const int32_t d = (int32_t)(off[i] - off[0]);
+
+		same &= d == p->seen[i];
+		p->seen[i] = d;
+	}
+	p->n_equal = same ? p->n_equal + (p->n_equal < SOFT_SEEN) : 0;
+}
+
+/* From now on what was seen is expected. */
+static void expect_seen(struct soft_pattern *p)
+{
+	p->version++;
+	p->expected = p->seen;
+	p->seen = NULL;
+	p->n_equal = p->n_misses = 0;
+}
+
+bool soft_pattern_is_for(const struct soft_uop *u)
+{
+	const uint32_t *f = u->in.f;
+	uint32_t off[2];
+	bool store;
+
+	switch (u->in.fmt) {
+	case ISA_FMT_DS:
+		return soft_lds_plain(u, &store, off);
+	case ISA_FMT_MUBUF:
+		return soft_buffer_plain(u, &store) && !f[ISA_F_IDXEN] &&
+		       f[ISA_F_OFFEN];
+	case ISA_FMT_FLAT:
+	case ISA_FMT_GLOBAL:
+	case ISA_FMT_SCRATCH:
+		return soft_vmem_plain(u, &store);
+	}
+	return false;
+}
+
+void soft_pattern_note(const struct soft_wave *w, struct soft_code_cache *c,
+		       struct soft_node *n)
+{
+	const struct isa_inst *in = &n->u.in;
+	const uint32_t *addr = w->v[0][in->f[ISA_F_ADDR]];
+	const bool own = in->fmt == ISA_FMT_SCRATCH;
+	uint32_t off[SOFT_LANES];
+
+	if (w->wave_size != SOFT_LANES || w->s[ISA_R_EXEC_LO] != ~0u)
+		return;
+	for (uint32_t i = 0; own && i < SOFT_LANES; i++)
+		off[i] = (in->f[ISA_F_SVE] ? addr[i] : 0) +
+			 i * w->scratch_lane_bytes;
+	note_distances(c, &n->pattern, own ? off : addr);
+}
+
+void soft_pattern_settle(struct soft_pattern *p, uint32_t bytes)
+{
+	if (!p->version && p->n_equal == SOFT_SEEN &&
+	    !are_even(p->seen, bytes, false))
+		expect_seen(p);
+}
+
+void soft_pattern_learn(struct soft_code_cache *c, const struct soft_microop *m,
+		      const uint32_t *off)
+{
+	struct soft_pattern *p = soft_pattern_of(m);
+	struct soft_native_move v;
+
+	if (m->ka != p->version) { /* made before that was known */
+		c->again = true;
+		return;
+	}
+	note_distances(c, p, off);
+	if (p->n_equal < SOFT_SEEN && ++p->n_misses < SOFT_MISSES)
+		return;
+	c->again = true;
+	if (p->n_equal < SOFT_SEEN || p->version == SOFT_VERSIONS ||
+	    !describe(&v, m, p->seen)) {
+		p->version = SOFT_SCATTERED;
+		return;
+	}
+	expect_seen(p);
+}
