@@ -2,9 +2,9 @@
  * Loads, stores and atomics of all lanes, which lie in all kinds of ways, do
  * as host code (kfd/soft/exec/fast/native_mem.c) or microops what their
  * handlers do, bit for bit: in registers, memory, LDS and scratch, and with the
- * same fault at the same address.  Each instruction first runs so often that the way is
- * learned; then lanes lie in the same way elsewhere, reach over both ends of
- * memory, lie in another way, or only some of them execute.
+ * same fault at the same address.  Each instruction first runs so often that the
+ * way is learned; then lanes lie in the same way elsewhere, reach over both ends
+ * of memory, lie in another way, or only some of them execute.
  *
  * Which ways host code does by itself is said here, too.  T0_SEED chooses other
  * numbers.
@@ -211,7 +211,7 @@ static void make_atomic(char *out, size_t size, const char *text)
 
 	snprintf(out, size, "%.*s %s%s, v10%s offset:%d%s", name, text,
 		 returns ? "v30, " : "", flat ? "v[2:3]" : "v0",
-		 flat ? "" : ", s[2:3]", 8, returns ? " glc" : "");
+		 flat ? "" : ", s[2:3]", 16, returns ? " glc" : "");
 }
 
 static void make_text(char *out, size_t size, const struct inst *i, int form)
@@ -224,8 +224,10 @@ static void make_text(char *out, size_t size, const struct inst *i, int form)
 	}
 	at = strchr(rest, ' ');
 	if (!strncmp(rest, "buffer", 6))
-		snprintf(out, size, "%s, v0, s[8:11], %s offen offset:%d", rest,
-			 form ? "s20" : "0", 8 * form);
+		snprintf(out, size,
+			 "%s, v0, s[8:11], %s offen offset:%d\n"
+			 "s_xor_b32 s11, s11, s12\ns_xor_b32 s9, s9, s13",
+			 rest, form ? "s20" : "0", 8 * form);
 	else if (strstr(rest, "atomic"))
 		make_atomic(out, size, rest);
 	else if (!strncmp(rest, "flat", 4) || form)
@@ -247,6 +249,17 @@ static int n_forms(const struct inst *i)
 	return i->whole || !i->bytes ? 1 : 2;
 }
 
+/* Any bits, but of floats more that are special. */
+static uint32_t random_word(struct isa_gen_state *g)
+{
+	static const uint32_t special[] = { 0, 1, 0x80000000, 0x807fffff,
+					    0x00800000, 0x80c00000, 0x7f800000,
+					    0xff800000, 0x7fa00001 };
+
+	return gen_below(g, 4) ? gen_u32(g) :
+				 special[gen_below(g, ARRAY_SIZE(special))];
+}
+
 /* The same numbers for both; where lanes are is said by off[]. */
 static void set_registers(struct isa_gen_state *g, struct bench_machine m[2],
 			  const uint32_t *off)
@@ -255,7 +268,7 @@ static void set_registers(struct isa_gen_state *g, struct bench_machine m[2],
 
 	for (int r = 0; r < N_REGS; r++)
 		for (int i = 0; i < LANES; i++)
-			v[r][i] = gen_u32(g);
+			v[r][i] = random_word(g);
 	for (int i = 0; i < LANES; i++) {
 		v[0][i] = off[i];
 		v[2][i] = X_VA + off[i];
@@ -264,11 +277,24 @@ static void set_registers(struct isa_gen_state *g, struct bench_machine m[2],
 	memcpy(m[1].v, v, N_REGS * sizeof(*v));
 }
 
-static void set_scalars(struct soft_wave *as, uint32_t exec)
+/*
+ * If it is `odd`, buffers are swizzled or bounded in another way every second
+ * time, since the code changes their dwords 1 and 3 by s13 and s12.
+ */
+static void set_scalars(struct isa_gen_state *g, struct soft_wave *as,
+			uint32_t exec, bool odd)
 {
+	static const uint32_t others[] = { 3u << 28, 2u << 28, 1u << 28,
+					   1u << 23, 0 };
+
 	as->s[2] = as->s[8] = X_VA;
+	as->s[9] = 16u << 16;
 	as->s[10] = BYTES;
 	as->s[11] = 3u << 28;
+	if (odd) {
+		as->s[12] = others[gen_below(g, ARRAY_SIZE(others))];
+		as->s[13] = gen_below(g, 2) << 30;
+	}
 	as->s[20] = 24;
 	as->s[6] = TIMES;
 	as->s[ISA_R_EXEC_LO] = exec;
@@ -277,10 +303,13 @@ static void set_scalars(struct soft_wave *as, uint32_t exec)
 /* Memory and LDS of both, after they were found to differ, too. */
 static void fill_memory(struct isa_gen_state *g, struct bench_machine m[2])
 {
-	for (int i = 0; i < BYTES; i++) {
-		m[0].x[i] = (uint8_t)gen_u32(g);
-		m[0].lds[i] = (uint8_t)gen_u32(g);
-		m[0].scratch[i] = (uint8_t)gen_u32(g);
+	for (int i = 0; i < BYTES; i += 4) {
+		const uint32_t word[] = { random_word(g), random_word(g),
+					  random_word(g) };
+
+		memcpy(m[0].x + i, &word[0], 4);
+		memcpy(m[0].lds + i, &word[1], 4);
+		memcpy(m[0].scratch + i, &word[2], 4);
 	}
 	memcpy(m[1].x, m[0].x, BYTES);
 	memcpy(m[1].lds, m[0].lds, BYTES);
@@ -303,26 +332,24 @@ static bool is_same(const struct bench_machine m[2], const struct inst *i)
 			      !memcmp(m[0].scratch, m[1].scratch, BYTES)));
 }
 
-/* What a lane has of scratch is shorter than the rest. */
-static void shorten(uint32_t *off)
-{
-	for (int i = 0; i < LANES; i++)
-		off[i] %= BENCH_SCRATCH_BYTES - 128;
-}
-
 static bool run_both(struct isa_gen_state *g, struct bench_machine m[2],
-		     const struct inst *i, uint32_t *off, uint32_t exec)
+		     const struct inst *i, const uint32_t *off, uint32_t exec,
+		     bool odd)
 {
 	struct soft_wave as = { .mode = 0x3f0 };
 
-	if (i->scratch && gen_below(g, 16))
-		shorten(off);
-
 	set_registers(g, m, off);
-	set_scalars(&as, exec);
+	set_scalars(g, &as, exec, odd);
 	for (int k = 0; k < 2; k++)
 		run_code(&m[k], &as);
 	return is_same(m, i);
+}
+
+/* What a lane has of scratch is shorter than the rest. */
+static void shorten(const struct inst *i, uint32_t *off, uint32_t bytes)
+{
+	for (int k = 0; i->scratch && k < LANES; k++)
+		off[k] %= bytes;
 }
 
 static void place(uint32_t *off, const uint32_t *at, uint32_t base)
@@ -402,7 +429,8 @@ static bool check_way(struct isa_gen_state *g, struct bench_machine m[2],
 		if (round == WARM)
 			native = watch_device(&m[0]);
 		n_left = 0;
-		if (!run_both(g, m, i, off, ~0u))
+		shorten(i, off, BENCH_SCRATCH_BYTES - 128);
+		if (!run_both(g, m, i, off, ~0u, false))
 			return false;
 		/* The first time it has to ask where memory is. */
 		alone += native && n_left <= 1;
@@ -410,7 +438,9 @@ static bool check_way(struct isa_gen_state *g, struct bench_machine m[2],
 	*share = (double)alone / ROUNDS;
 	for (int round = 0; round < ROUNDS; round++) {
 		exec = place_oddly(g, off, at, round);
-		if (!run_both(g, m, i, off, exec)) {
+		if (round % 16) /* about its end, too */
+			shorten(i, off, BENCH_SCRATCH_BYTES + 8);
+		if (!run_both(g, m, i, off, exec, round % 3 == 0)) {
 			diag("%s: round %d: v0 %x, EXEC %x", text, round,
 			     off[0], exec);
 			return false;
@@ -419,11 +449,18 @@ static bool check_way(struct isa_gen_state *g, struct bench_machine m[2],
 	return true;
 }
 
+/* Which it ends at from now on. */
+static const char *first_line(char *text)
+{
+	text[strcspn(text, "\n")] = 0;
+	return text;
+}
+
 static void check_inst(struct isa_gen_state *g, struct bench_machine m[2],
 		       const struct inst *i, int form)
 {
 	bool same = true, alone = true;
-	char text[128];
+	char text[160];
 
 	make_text(text, sizeof(text), i, form);
 	for (size_t k = 0; k < ARRAY_SIZE(ways); k++) {
@@ -443,7 +480,7 @@ static void check_inst(struct isa_gen_state *g, struct bench_machine m[2],
 		     text, w->step, w->order, share);
 		alone = false;
 	}
-	ok(same, "%s: as its handler", text);
+	ok(same, "%s: as its handler", first_line(text));
 	ok(alone, "%s: host code where it should be", text);
 }
 

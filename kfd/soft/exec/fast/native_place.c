@@ -266,17 +266,17 @@ static void find_scratch(struct soft_native_run *r,
 
 /* --------------------------------------------------------------- find ---- */
 
-/* rcx = the offset of the first lane in memory: no lane's may wrap. */
+/*
+ * rcx = the offset of the first lane in memory: no lane's may wrap.  If it is lane
+ * 0 less what is before it that wraps, it is too large, as well.
+ */
 static void find_first(struct soft_native_run *r, struct soft_host_mem vreg,
 		       const struct soft_native_move *v, size_t skip)
 {
 	soft_host_int(r->code, SOFT_HOST_MOV, SOFT_RCX, vreg);
-	if (v->before_bytes) {
+	if (v->before_bytes)
 		soft_host_int_const(r->code, SOFT_HOST_SUB, SOFT_RCX,
 				    v->before_bytes);
-		soft_native_bail(r, soft_host_jump_if(r->code, SOFT_HOST_BELOW),
-				 skip);
-	}
 	soft_host_int_const(r->code, SOFT_HOST_CMP, SOFT_RCX,
 			    UINT32_MAX - v->span_bytes);
 	soft_native_bail(r, soft_host_jump_if(r->code, SOFT_HOST_ABOVE), skip);
