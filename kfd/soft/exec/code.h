@@ -12,27 +12,26 @@
 
 #include "kfd/soft/exec/exec.h"
 
-struct soft_distances;
+struct soft_kept;
 struct soft_native;
+struct soft_seen;
 struct soft_superblock;
 
 /*
  * Where host code expects the lanes of a move, in bytes from lane 0.  At first
  * they are as far apart as they are long; where they were seen in another way
- * some times in a row, by handlers or by microops, that is expected from then
- * on.
+ * some times, by handlers or by microops, that is expected from then on, and so
+ * are a few other ways, since waves and trips of a loop have their own.
  */
+#define SOFT_WAYS 4
 struct soft_pattern {
 	uint8_t version; /* counts what was expected; SOFT_SCATTERED: nothing */
-	uint8_t n_equal; /* seen in a row so often */
-	uint8_t n_misses;
-	const int32_t *expected; /* [SOFT_LANES]; NULL: as at first */
-	int32_t *seen;		 /* [SOFT_LANES], the last time; or NULL */
+	uint8_t n_ways;
+	uint8_t n_misses; /* seen in a new way so often, since one was learned */
+	const int32_t *way[SOFT_WAYS]; /* [SOFT_LANES], which never change */
+	struct soft_seen *seen; /* or NULL */
 };
 #define SOFT_SCATTERED 0xff
-#define SOFT_SEEN      4  /* times in a row are enough */
-#define SOFT_MISSES    64 /* without that are too many */
-#define SOFT_VERSIONS  8
 
 struct soft_node {
 	struct soft_uop u;
@@ -68,7 +67,7 @@ struct soft_code_cache {
 	struct soft_chunk *chunk;
 	int n_in_chunk;
 	struct soft_superblock *fast; /* all of them, to be freed */
-	struct soft_distances *distances; /* of patterns, likewise */
+	struct soft_kept *kept; /* by patterns, likewise */
 	struct soft_native *native;   /* their host code */
 	struct soft_node *cur;	    /* being executed; NULL while fetching */
 	struct soft_range recent[SOFT_RECENT]; /* found in this slice */

@@ -365,18 +365,28 @@ static inline void move_half(const struct soft_wave *w,
 	fn(&p->m);
 }
 
+#if defined(__AVX512F__)
+static inline bool are_expected(const struct soft_microop *m,
+				const uint32_t *off)
+{
+	const struct soft_pattern *p = soft_pattern_of(m);
+
+	if (!p->n_ways) /* three dwords are no line */
+		return m->mods[0] != 12 && !lanes_off_line(off, m->mods[0]);
+	for (int i = 0; i < p->n_ways; i++)
+		if (!lanes_elsewhere(off, p->way[i]))
+			return true;
+	return false;
+}
+#endif
+
 /* Where lanes are that host code, if it ever moves them, expects elsewhere. */
 static inline void note_lanes(struct soft_wave *w, const struct soft_microop *m,
 			      const uint32_t *off)
 {
 #if defined(__AVX512F__)
-	const struct soft_pattern *p = soft_pattern_of(m);
-
 	if (!soft_is_scattered(m) &&
-	    (m->ka != p->version ||
-	     (p->expected ? lanes_elsewhere(off, p->expected) :
-			    m->mods[0] == 12 || /* no line of these */
-				    lanes_off_line(off, m->mods[0]))))
+	    (m->ka != soft_pattern_of(m)->version || !are_expected(m, off)))
 		soft_pattern_learn(w->group->code, m, off);
 #else
 	(void)w, (void)m, (void)off;

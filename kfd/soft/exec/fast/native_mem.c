@@ -7,6 +7,7 @@
  */
 #include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "kfd/soft/exec/fast/native_move.h"
 
@@ -277,25 +278,18 @@ static void load_same(struct soft_native_run *r, const struct soft_piece *p,
 	}
 }
 
+/* `pair`: where results go, besides their vregs. */
 static void load_piece(struct soft_native_run *r,
 		       const struct soft_native_move *v,
-		       const struct soft_piece *p)
+		       const struct soft_piece *p, const int *pair)
 {
-	int pair[4];
-
-	for (int k = 0; k < (p->n == 3 ? 4 : p->n); k++)
-		pair[k] = soft_native_take(r);
 	if (v->even && !v->step)
 		load_same(r, p, pair);
 	else
 		load_lanes(r, v, p, pair);
-	for (int k = 0; k < p->n; k++) {
-		const struct soft_host_mem to =
-			soft_native_vreg(r, 0, p->vreg[k]);
-
-		soft_native_store(r, pair[k], to);
-		soft_native_hold(r, pair[k], to);
-	}
+	for (int k = 0; k < p->n; k++)
+		soft_native_store(r, pair[k],
+				  soft_native_vreg(r, 0, p->vreg[k]));
 }
 
 /* ------------------------------------------------------------- stores ---- */
@@ -498,11 +492,10 @@ static void get_parts(struct soft_native_run *r,
 }
 
 static void load_part(struct soft_native_run *r,
-		      const struct soft_native_move *v)
+		      const struct soft_native_move *v, int t)
 {
 	const struct soft_piece *p = &v->piece[0];
 	const struct soft_host_mem to = soft_native_vreg(r, 0, p->vreg[0]);
-	const int t = soft_native_take(r);
 
 	for (int i = 0; i < 2; i++) {
 		const int32_t *d = v->distance + 16 * i;
@@ -517,7 +510,6 @@ static void load_part(struct soft_native_run *r,
 	if (v->type->part != SOFT_WHOLE)
 		soft_native_merge_half(r, t, to, v->type->part == SOFT_HIGH);
 	soft_native_store(r, t, to);
-	soft_native_hold(r, t, to);
 }
 
 /* Of every dword so much is stored: bits of a byte or word each, to N. */
@@ -567,13 +559,24 @@ static void store_part(struct soft_native_run *r,
 /* -------------------------------------------------------------- moves ---- */
 
 /* A dword of some lanes: those that do not execute keep what they have. */
-static void move_some(struct soft_native_run *r,
-		      const struct soft_native_move *v,
-		      struct soft_host_mem data)
+static void move_some(struct soft_native_run *r, const struct soft_microop *m,
+		      const struct soft_native_move *v, size_t skip)
 {
+	const struct soft_host_mem data =
+		soft_native_vreg(r, 0, v->piece[0].vreg[0]);
 	const bool store = v->type->store;
-	const int pair = soft_native_load(r, data);
+	int pair;
 
+	/* The line begins at lane 0. */
+	soft_native_bail(r,
+			 soft_host_jump_no_bits(
+				 r->code, soft_host_sgpr(ISA_R_EXEC_LO), 1),
+			 skip);
+	soft_native_exec(r, 0);
+	pair = soft_native_load(r, data);
+	soft_native_measure(r, m);
+	soft_native_bail(r, soft_native_jump_elsewhere(r, v), skip);
+	soft_native_place(r, m, v, skip);
 	for (int i = 0; i < 2; i++)
 		soft_host_op_mem(r->code,
 				 store ? SOFT_HOST_STORED : SOFT_HOST_MOVD,
@@ -585,23 +588,51 @@ static void move_some(struct soft_native_run *r,
 	soft_native_hold(r, pair, data);
 }
 
+typedef int data_pairs[2][4]; /* of pieces: what is stored, or loaded */
+
+static void take_data(struct soft_native_run *r,
+		      const struct soft_native_move *v, data_pairs pair)
+{
+	for (int i = 0; i < v->n_pieces; i++)
+		for (int k = 0; k < v->piece[i].n; k++) {
+			const struct soft_host_mem vreg =
+				soft_native_vreg(r, 0, v->piece[i].vreg[k]);
+
+			pair[i][k] = v->type->store ?
+					     soft_native_load(r, vreg) :
+					     soft_native_take(r);
+		}
+	if (v->piece[0].n == 3) /* the fourth dword is loaded, too */
+		pair[0][3] = soft_native_take(r);
+}
+
+static void hold_results(struct soft_native_run *r,
+			 const struct soft_native_move *v, data_pairs pair)
+{
+	for (int i = 0; !v->type->store && i < v->n_pieces; i++)
+		for (int k = 0; k < v->piece[i].n; k++)
+			soft_native_hold(
+				r, pair[i][k],
+				soft_native_vreg(r, 0, v->piece[i].vreg[k]));
+}
+
 static void load_all(struct soft_native_run *r,
 		     const struct soft_native_move *v,
-		     const struct soft_microop *m)
+		     const struct soft_microop *m, data_pairs pair)
 {
 	const bool ahead = is_line(v, 16) || is_line(v, 32);
 
 	if (!v->type->dwords)
-		load_part(r, v);
+		load_part(r, v, pair[0][0]);
 	for (int i = 0; v->type->dwords && i < v->n_pieces; i++)
-		load_piece(r, v, &v->piece[i]);
-	if (is_memory(v) &&
-	    (v->type->bits == 16 || (v->type->dwords == 4 && !ahead)))
+		load_piece(r, v, &v->piece[i], pair[i]);
+	if (is_memory(v) && (v->type->bits == 16 ||
+			     (v->type->dwords == 4 && !ahead)))
 		fetch_next(r, m, v);
 }
 
 static void store_all(struct soft_native_run *r,
-		      const struct soft_native_move *v, int pair[2][4])
+		      const struct soft_native_move *v, data_pairs pair)
 {
 	for (int i = 0; i < v->n_pieces; i++)
 		if (v->type->dwords)
@@ -610,33 +641,78 @@ static void store_all(struct soft_native_run *r,
 			store_part(r, v, pair[0][0]);
 }
 
+/* Pairs that one of the ways leaves as they were not. */
+static void note_changed(const struct soft_native_run *r,
+			 const struct soft_native_pair *before,
+			 bool changed[SOFT_NATIVE_PAIRS])
+{
+	for (int i = 0; i < SOFT_NATIVE_PAIRS; i++)
+		changed[i] |= r->pair[i].used != before[i].used ||
+			      r->pair[i].vreg.base != before[i].vreg.base ||
+			      r->pair[i].vreg.offset != before[i].vreg.offset;
+}
+
+/* In each of n ways; of scratch there is one, which is not to be asked for. */
+static void move_all(struct soft_native_run *r, const struct soft_microop *m,
+		     const struct soft_native_move *v, int n, data_pairs pair,
+		     size_t skip)
+{
+	struct soft_native_pair before[SOFT_NATIVE_PAIRS];
+	bool changed[SOFT_NATIVE_PAIRS] = { false };
+	size_t end[SOFT_WAYS], other = 0;
+
+	memcpy(before, r->pair, sizeof(before));
+	for (int i = 0; i < n; i++) {
+		if (v->where != SOFT_AT_SCRATCH)
+			other = soft_native_jump_elsewhere(r, &v[i]);
+		if (other && i == n - 1)
+			soft_native_bail(r, other, skip);
+		soft_native_place(r, m, &v[i], skip);
+		if (v->type->store)
+			store_all(r, &v[i], pair);
+		else
+			load_all(r, &v[i], m, pair);
+		note_changed(r, before, changed);
+		memcpy(r->pair, before, sizeof(before));
+		if (i == n - 1)
+			break;
+		end[i] = soft_host_jump(r->code);
+		soft_host_here(r->code, other);
+	}
+	for (int i = 0; i < n - 1; i++)
+		soft_host_here(r->code, end[i]);
+	for (int i = 0; i < SOFT_NATIVE_PAIRS; i++)
+		r->pair[i].used &= !changed[i];
+}
+
 void soft_native_move(struct soft_native_run *r, const struct soft_microop *m,
 		      size_t skip)
 {
-	struct soft_native_move v;
-	int pair[2][4];
+	struct soft_native_move v[SOFT_WAYS];
+	int n = soft_native_find_moves(v, m);
+	data_pairs pair;
+	bool apart = false;
 
-	soft_native_find_move(&v, m);
 	if (r->masked) {
-		/* The line begins at lane 0. */
-		soft_native_bail(
-			r,
-			soft_host_jump_no_bits(
-				r->code, soft_host_sgpr(ISA_R_EXEC_LO), 1),
-			skip);
-		soft_native_exec(r, 0);
+		int i = 0;
+
+		while (!soft_native_is_dword_line(&v[i]))
+			i++;
+		move_some(r, m, &v[i], skip);
+		return;
 	}
-	for (int i = 0; v.type->store && i < v.n_pieces; i++)
-		for (int k = 0; k < v.piece[i].n; k++)
-			pair[i][k] = soft_native_load(
-				r, soft_native_vreg(r, 0, v.piece[i].vreg[k]));
-	if (v.type->store && v.piece[0].n == 2 && is_line(&v, 16))
+	if (v->where == SOFT_AT_SCRATCH) {
+		v[0] = v[n - 1];
+		n = 1;
+	}
+	take_data(r, v, pair);
+	for (int i = 0; i < n; i++)
+		apart |= v->type->store && v->piece[0].n == 2 &&
+			 is_line(&v[i], 16);
+	if (apart)
 		soft_host_kset16(r->code, SOFT_K_IN, TWO_OF_FOUR);
-	soft_native_place(r, m, &v, skip);
-	if (r->masked)
-		move_some(r, &v, soft_native_vreg(r, 0, v.piece[0].vreg[0]));
-	else if (v.type->store)
-		store_all(r, &v, pair);
-	else
-		load_all(r, &v, m);
+	if (v->where != SOFT_AT_SCRATCH)
+		soft_native_measure(r, m);
+	move_all(r, m, v, n, pair, skip);
+	hold_results(r, v, pair);
 }

@@ -44,9 +44,16 @@ struct soft_native_move {
 
 /* ------------------------------------------------- native_pattern.c ---- */
 
-/* What a microop is; false: there is no host code for it. */
-bool soft_native_find_move(struct soft_native_move *v,
+/* What a microop is in each of the ways that are expected; how many. */
+int soft_native_find_moves(struct soft_native_move v[SOFT_WAYS],
 			   const struct soft_microop *m);
+
+/* Dwords of lanes that follow each other: some of them may be moved. */
+static inline bool soft_native_is_dword_line(const struct soft_native_move *v)
+{
+	return v->type->dwords == 1 && v->even && v->step == 4 && !v->rows &&
+	       v->n_pieces == 1 && v->piece[0].n == 1;
+}
 
 /* --------------------------------------------------- native_place.c ---- */
 
@@ -54,9 +61,15 @@ bool soft_native_find_move(struct soft_native_move *v,
 enum soft_where soft_native_where(const struct soft_microop *m);
 /* Of one in a buffer: could host code find it? */
 bool soft_native_knows_buffer(const struct soft_microop *m);
+/* Where lanes are from the first one, to pair V. */
+void soft_native_measure(struct soft_native_run *r,
+			 const struct soft_microop *m);
+/* Jumps if lanes lie in another way. */
+size_t soft_native_jump_elsewhere(struct soft_native_run *r,
+				  const struct soft_native_move *v);
 /*
- * rcx = where the first lane in memory is in this process; leaves if they lie
- * in another way.
+ * rcx = where the first lane in memory is in this process; leaves if that is
+ * not known.
  */
 void soft_native_place(struct soft_native_run *r, const struct soft_microop *m,
 		       const struct soft_native_move *v, size_t skip);

@@ -190,26 +190,35 @@ static bool describe(struct soft_native_move *v, const struct soft_microop *m,
 	return true;
 }
 
-bool soft_native_find_move(struct soft_native_move *v,
+int soft_native_find_moves(struct soft_native_move v[SOFT_WAYS],
 			   const struct soft_microop *m)
 {
-	return soft_native_where(m) != SOFT_AT_COUNT && !soft_is_scattered(m) &&
-	       describe(v, m, soft_pattern_of(m)->expected);
+	const struct soft_pattern *p = soft_pattern_of(m);
+	int n = 0;
+
+	if (soft_native_where(m) == SOFT_AT_COUNT || soft_is_scattered(m))
+		return 0;
+	for (int i = 0; i < p->n_ways; i++)
+		n += describe(&v[n], m, p->way[i]);
+	return p->n_ways ? n : describe(v, m, NULL);
 }
 
 bool soft_native_moves(const struct soft_microop *m)
 {
-	struct soft_native_move v;
+	struct soft_native_move v[SOFT_WAYS];
 
-	return soft_native_find_move(&v, m);
+	return soft_native_find_moves(v, m) > 0;
 }
 
 bool soft_native_moves_some(const struct soft_microop *m)
 {
-	struct soft_native_move v;
+	struct soft_native_move v[SOFT_WAYS];
+	const int n = soft_native_find_moves(v, m);
 
-	return soft_native_find_move(&v, m) && v.type->dwords == 1 && v.even &&
-	       v.step == 4 && !v.rows && v.n_pieces == 1 && v.piece[0].n == 1;
+	for (int i = 0; i < n; i++)
+		if (soft_native_is_dword_line(&v[i]))
+			return true;
+	return false;
 }
 
 bool soft_native_in_memory(const struct soft_microop *m)
@@ -222,54 +231,82 @@ bool soft_native_in_memory(const struct soft_microop *m)
 
 /* ----------------------------------------------------------- learning ---- */
 
-struct soft_distances {
-	int32_t distance[SOFT_LANES]; /* what begins in a line of the caches */
-	struct soft_distances *older;
+#define SEEN	 4  /* ways that are looked at */
+#define OFTEN	 3  /* times are enough */
+#define MISSES	 64 /* in new ways are too many */
+#define VERSIONS 16 /* as well */
+
+/* Ways in which lanes were seen that are not expected, and how often. */
+struct soft_seen {
+	int32_t way[SEEN][SOFT_LANES];
+	uint8_t times[SEEN];
+	uint8_t next; /* to be forgotten */
+};
+
+/* What is kept begins in the next line of the host's caches. */
+struct soft_kept {
+	_Alignas(64) struct soft_kept *older;
 };
 
 void soft_patterns_free(struct soft_code_cache *c)
 {
-	while (c->distances) {
-		struct soft_distances *older = c->distances->older;
+	while (c->kept) {
+		struct soft_kept *older = c->kept->older;
 
-		free(c->distances);
-		c->distances = older;
+		free(c->kept);
+		c->kept = older;
 	}
 }
 
-static int32_t *new_distances(struct soft_code_cache *c)
+static void *keep(struct soft_code_cache *c, size_t bytes)
 {
-	struct soft_distances *d = xaligned(64, sizeof(*d));
+	struct soft_kept *k = xaligned(64, sizeof(*k) + bytes);
 
-	d->older = c->distances;
-	c->distances = d;
-	return d->distance;
+	k->older = c->kept;
+	c->kept = k;
+	return memset(k + 1, 0, bytes);
 }
 
-/* Counts how often it was as it was the last time before. */
-static void note_distances(struct soft_code_cache *c, struct soft_pattern *p,
-			   const uint32_t *off)
+/* Which of the ways seen it is, from now on once more. */
+static int note_way(struct soft_code_cache *c, struct soft_pattern *p,
+		    const uint32_t *off)
 {
-	bool same = p->seen;
+	int32_t way[SOFT_LANES];
+	struct soft_seen *s;
+	int i = 0;
 
 	if (!p->seen)
-		p->seen = new_distances(c);
-	for (int i = 0; i < SOFT_LANES; i++) {
-		const int32_t d = (int32_t)(off[i] - off[0]);
-
-		same &= d == p->seen[i];
-		p->seen[i] = d;
+		p->seen = keep(c, sizeof(*p->seen));
+	s = p->seen;
+	for (int k = 0; k < SOFT_LANES; k++)
+		way[k] = (int32_t)(off[k] - off[0]);
+	while (i < SEEN &&
+	       (!s->times[i] || memcmp(s->way[i], way, sizeof(way))))
+		i++;
+	if (i == SEEN) {
+		i = s->next++ % SEEN;
+		memcpy(s->way[i], way, sizeof(way));
+		s->times[i] = 0;
+		p->n_misses += p->n_misses < MISSES;
 	}
-	p->n_equal = same ? p->n_equal + (p->n_equal < SOFT_SEEN) : 0;
+	s->times[i] += s->times[i] < OFTEN;
+	return i;
 }
 
-/* From now on what was seen is expected. */
-static void expect_seen(struct soft_pattern *p)
+/* From now on that is expected, instead of what was first. */
+static void expect_seen(struct soft_code_cache *c, struct soft_pattern *p,
+			int i)
 {
+	int32_t *way = keep(c, sizeof(p->seen->way[i]));
+
+	memcpy(way, p->seen->way[i], sizeof(p->seen->way[i]));
+	p->seen->times[i] = 0;
+	if (p->n_ways == SOFT_WAYS)
+		memmove(&p->way[0], &p->way[1],
+			--p->n_ways * sizeof(p->way[0]));
+	p->way[p->n_ways++] = way;
+	p->n_misses = 0;
 	p->version++;
-	p->expected = p->seen;
-	p->seen = NULL;
-	p->n_equal = p->n_misses = 0;
 }
 
 bool soft_pattern_is_for(const struct soft_uop *u)
@@ -305,34 +342,43 @@ void soft_pattern_note(const struct soft_wave *w, struct soft_code_cache *c,
 	for (uint32_t i = 0; own && i < SOFT_LANES; i++)
 		off[i] = (in->f[ISA_F_SVE] ? addr[i] : 0) +
 			 i * w->scratch_lane_bytes;
-	note_distances(c, &n->pattern, own ? off : addr);
+	note_way(c, &n->pattern, own ? off : addr);
 }
 
-void soft_pattern_settle(struct soft_pattern *p, uint32_t bytes)
+void soft_pattern_settle(struct soft_code_cache *c, struct soft_pattern *p,
+			 uint32_t bytes)
 {
-	if (!p->version && p->n_equal == SOFT_SEEN &&
-	    !are_even(p->seen, bytes, false))
-		expect_seen(p);
+	bool line = true;
+
+	if (p->version || !p->seen)
+		return;
+	for (int i = 0; i < SEEN; i++)
+		line &= p->seen->times[i] < OFTEN ||
+			are_even(p->seen->way[i], bytes, false);
+	for (int i = 0; i < SEEN && !line; i++)
+		if (p->seen->times[i] == OFTEN)
+			expect_seen(c, p, i);
+	p->n_misses = 0;
 }
 
 void soft_pattern_learn(struct soft_code_cache *c, const struct soft_microop *m,
-		      const uint32_t *off)
+			const uint32_t *off)
 {
 	struct soft_pattern *p = soft_pattern_of(m);
 	struct soft_native_move v;
+	int i;
 
 	if (m->ka != p->version) { /* made before that was known */
 		c->again = true;
 		return;
 	}
-	note_distances(c, p, off);
-	if (p->n_equal < SOFT_SEEN && ++p->n_misses < SOFT_MISSES)
+	i = note_way(c, p, off);
+	if (p->seen->times[i] < OFTEN && p->n_misses < MISSES)
 		return;
 	c->again = true;
-	if (p->n_equal < SOFT_SEEN || p->version == SOFT_VERSIONS ||
-	    !describe(&v, m, p->seen)) {
+	if (p->n_misses == MISSES || p->version == VERSIONS ||
+	    !describe(&v, m, p->seen->way[i]))
 		p->version = SOFT_SCATTERED;
-		return;
-	}
-	expect_seen(p);
+	else
+		expect_seen(c, p, i);
 }

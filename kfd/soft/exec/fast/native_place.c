@@ -37,10 +37,11 @@ static int lanes_of(const struct soft_native_run *r, int i)
 	return r->masked ? SOFT_K_EXEC + i : 0;
 }
 
-/* How far lanes are from the first one, to pair V. */
-static void find_distances(struct soft_native_run *r, int pair)
+void soft_native_measure(struct soft_native_run *r,
+			 const struct soft_microop *m)
 {
 	const int u = 2 * SOFT_PAIR_U, v = 2 * SOFT_PAIR_V;
+	const int pair = soft_native_load(r, soft_native_vreg(r, 0, m->a));
 
 	soft_host_op(r->code, SOFT_HOST_BROADCASTD, u, 0, 0, 2 * pair, 0);
 	for (int i = 0; i < 2; i++)
@@ -58,9 +59,8 @@ static bool find_constant(const struct soft_native_move *v, int *at)
 	return true;
 }
 
-/* Leave unless lanes lie so. */
-static void check_lanes(struct soft_native_run *r,
-			const struct soft_native_move *v, size_t skip)
+size_t soft_native_jump_elsewhere(struct soft_native_run *r,
+				  const struct soft_native_move *v)
 {
 	int at = 0;
 	struct soft_host_mem from = { SOFT_R11, 0 };
@@ -74,7 +74,7 @@ static void check_lanes(struct soft_native_run *r,
 				 i ? SOFT_K_OTHER : SOFT_K_N, lanes_of(r, i),
 				 2 * SOFT_PAIR_V + i, soft_native_half(from, i),
 				 false, 4);
-	soft_native_bail(r, jump_unequal(r), skip);
+	return jump_unequal(r);
 }
 
 /* Leave unless all lanes of a vreg are the same. */
@@ -267,8 +267,8 @@ static void find_scratch(struct soft_native_run *r,
 /* --------------------------------------------------------------- find ---- */
 
 /*
- * rcx = the offset of the first lane in memory: no lane's may wrap.  If it is lane
- * 0 less what is before it that wraps, it is too large, as well.
+ * rcx = the offset of the first lane in memory: no lane's may wrap.  If what is
+ * before lane 0 makes it wrap it is too large, as well.
  */
 static void find_first(struct soft_native_run *r, struct soft_host_mem vreg,
 		       const struct soft_native_move *v, size_t skip)
@@ -300,8 +300,6 @@ void soft_native_place(struct soft_native_run *r, const struct soft_microop *m,
 		find_scratch(r, m, v, skip);
 		return;
 	}
-	find_distances(r, soft_native_load(r, vreg));
-	check_lanes(r, v, skip);
 	find_first(r, vreg, v, skip);
 	find[v->where](r, m, v, skip);
 	soft_host_int64_const(r->code, SOFT_HOST_SUB, SOFT_RCX,

@@ -178,6 +178,7 @@ void soft_superblock_translate(struct soft_code_cache *c, struct soft_node *n,
 			       uint32_t mode)
 {
 	struct soft_translator t = { .simd = soft_simd(),
+				     .cache = c,
 				     .mode = mode & 0xff,
 				     .wide = n->key & 1,
 				     .n_loads = c->n_loads,

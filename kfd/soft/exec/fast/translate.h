@@ -18,6 +18,7 @@
 /* A superblock in the making. */
 struct soft_translator {
 	const struct soft_simd *simd;
+	struct soft_code_cache *cache;
 	struct buf microops;
 	uint8_t *temp; /* [max_temps] vregs */
 	int n_temps, max_temps;
@@ -239,7 +240,8 @@ static inline bool soft_is_scattered(const struct soft_microop *m)
 }
 
 /* What handlers have seen is expected from now on; `bytes` of a lane. */
-void soft_pattern_settle(struct soft_pattern *p, uint32_t bytes);
+void soft_pattern_settle(struct soft_code_cache *c, struct soft_pattern *p,
+			 uint32_t bytes);
 /* Lanes were not where they are expected; `off` says where they are. */
 void soft_pattern_learn(struct soft_code_cache *c, const struct soft_microop *m,
 		      const uint32_t *off);

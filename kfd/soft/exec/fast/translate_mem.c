@@ -77,7 +77,7 @@ static struct soft_microop *add_move(struct soft_translator *t,
 	m->mods[0] = a->bytes;
 	m->mods[1] = store ? SOFT_MEM_WRITE : SOFT_MEM_READ;
 	m->mods[2] = a->bytes == 4;
-	soft_pattern_settle(soft_pattern_of(m), a->bytes);
+	soft_pattern_settle(t->cache, soft_pattern_of(m), a->bytes);
 	m->ka = soft_pattern_of(m)->version;
 	return m;
 }
