@@ -18,6 +18,18 @@
 void SIMD(qwen_scores_int)(const struct qwen_matrix *k, const float *q,
 			   uint32_t heads, float *s, size_t lds);
 
+/* Rows of values at a time. */
+#define QWEN_MIX_ROWS 32
+
+/*
+ * Adds up to QWEN_MIX_ROWS rows of INT8 at p, in heads of 128, times shares
+ * [heads][rows][4], with the scales in them, to y [heads][128]; one head or
+ * two.  For AVX-512 VNNI.
+ */
+#define mix_bytes SIMD(qwen_mix_bytes)
+void mix_bytes(const uint8_t *p, uint32_t rows, const float *share,
+	       uint32_t heads, float *y);
+
 /*
  * How far behind what is read rows are asked for; 0: not at all.  Measured on
  * Zen 4: f32 comes at a plain read's rate as long as nothing is asked for, and

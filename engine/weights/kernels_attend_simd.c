@@ -174,7 +174,7 @@ void score_keys(const struct qwen_matrix *k, const float *q, uint32_t heads,
 /* ---- values ---- */
 
 /* Rows that stay in the first cache while heads take them in turn. */
-#define BLOCK_ROWS 32
+#define BLOCK_ROWS QWEN_MIX_ROWS
 /* Heads together, and vectors of each: as many sums as registers hold. */
 #define TURN 2
 #if LANES == 16
@@ -315,6 +315,19 @@ static void shares_init(const struct qwen_matrix *m, uint32_t row,
 			     share + (size_t)h * v->rows * v->groups);
 }
 
+/* Are sums of its values in integers faster? */
+INLINE bool is_mixed_in_bytes(enum qwen_weights type,
+			      const struct qwen_matrix *m)
+{
+#if LANES == 16
+	return type == QWEN_W_INT8 && m->cols == 128 &&
+	       __builtin_cpu_supports("avx512vnni");
+#else
+	(void)type, (void)m;
+	return false;
+#endif
+}
+
 INLINE void mix_type(enum qwen_weights type, const struct qwen_matrix *m,
 		     const float *s, size_t lds, uint32_t heads, float *y,
 		     float *share)
@@ -333,7 +346,9 @@ INLINE void mix_type(enum qwen_weights type, const struct qwen_matrix *m,
 			uint32_t n = heads - h < TURN ? heads - h : TURN;
 			float *to = y + (size_t)h * m->cols;
 			shares_init(m, row, &v, s + h * lds, lds, n, share);
-			if (n == TURN)
+			if (is_mixed_in_bytes(type, m))
+				mix_bytes(v.p, v.rows, share, n, to);
+			else if (n == TURN)
 				mix_turn(type, &v, TURN, to);
 			else
 				mix_turn(type, &v, 1, to);

@@ -136,6 +136,28 @@ static double scores_worst(const struct qwen_kernels *k,
 	return worst;
 }
 
+/*
+ * What shares of 16 bits may be wrong by, of a column of INT8: half a step of a
+ * 65,280th of the largest, with its scale.
+ */
+static double round_bound(const struct qwen_matrix *m, const struct input *in,
+			  const float *share, uint32_t column)
+{
+	const uint32_t groups = m->cols / QWEN_GROUP;
+	double largest = 0, sum = 0;
+
+	for (uint32_t r = 0; r < m->rows; r++) {
+		for (uint32_t g = 0; g < groups; g++)
+			largest = fmax(largest,
+				       share[r] * float_value(
+							  in->scale[r * groups +
+								    g],
+							  5, 10));
+		sum += abs((int8_t)in->data[r * m->cols + column]);
+	}
+	return sum * largest / 65280 / 2;
+}
+
 static double mix_worst(const struct qwen_kernels *k,
 			const struct qwen_matrix *m, const struct input *in,
 			uint32_t heads)
@@ -148,15 +170,18 @@ static double mix_worst(const struct qwen_kernels *k,
 	k->mix(m, in->share, MOST_ROWS, heads, y);
 	for (uint32_t h = 0; h < heads; h++)
 		for (uint32_t i = 0; i < m->cols; i++) {
-			double sum = 1, size = 1;
+			const float *share = in->share + h * MOST_ROWS;
+			double sum = 1, size = 1, bound;
 			for (uint32_t r = 0; r < m->rows; r++) {
-				double v = in->value[r][i] *
-					   in->share[h * MOST_ROWS + r];
+				double v = in->value[r][i] * share[r];
 				sum += v;
 				size += fabs(v);
 			}
-			worst = fmax(worst, fabs(y[h * m->cols + i] - sum) /
-						    (size * 0x1p-20));
+			bound = size * 0x1p-20;
+			if (m->type == QWEN_W_INT8)
+				bound += round_bound(m, in, share, i);
+			worst = fmax(worst,
+				     fabs(y[h * m->cols + i] - sum) / bound);
 		}
 	return worst;
 }
