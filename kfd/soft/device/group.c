@@ -143,9 +143,14 @@ static void put_row(struct soft_wave *w, uint32_t from, uint32_t n, uint32_t id)
 		const uint32_t m = left < SOFT_LANES - at ? left :
 							    SOFT_LANES - at;
 		uint32_t *v = &w->v[i / SOFT_LANES][0][at];
+		const uint32_t first = id + i - from;
 
-		for (uint32_t k = 0; k < m; k++)
-			v[k] = id + i - from + k;
+		if (m == SOFT_LANES) /* mostly, and a loop of vectors */
+			for (uint32_t k = 0; k < SOFT_LANES; k++)
+				v[k] = first + k;
+		else
+			for (uint32_t k = 0; k < m; k++)
+				v[k] = first + k;
 		i += m;
 	}
 }
