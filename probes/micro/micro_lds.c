@@ -5,6 +5,7 @@
  * the bottleneck.  The workgroup's memory lies in one half of the LDS, which
  * moves 128 bytes a cycle; the interval is what one instruction takes of it.
  */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -81,29 +82,37 @@ static bool make_probe(struct micro_probe *p, struct micro_device *d,
 	return good;
 }
 
+/* Lanes that are served together, whatever the model has tried. */
+static int phase_lanes(const struct micro_device *d, const struct point *x)
+{
+	const int w = x->w->dwords;
+	const double lanes = cost_value(
+		&d->costs, w == 2 ? COST_LDS_PHASE64 : COST_LDS_PHASE128);
+
+	return w == 1 ? MICRO_LANES : (int)fmin(fmax(lanes, 1), MICRO_LANES);
+}
+
 /*
  * What 32 banks of 4 bytes make of it: the accesses of a phase that want
- * different rows of one bank take turns, a cycle each.  `phase` lanes are
- * served together.
+ * different rows of one bank take turns, a cycle each.
  */
 static double expected_cycles(const struct micro_device *d,
 			      const struct point *x)
 {
-	const int w = x->w->dwords;
-	const int phase = w == 1 ? 32 :
-			  (int)cost_value(&d->costs, w == 2 ? COST_LDS_PHASE64 :
-							 COST_LDS_PHASE128);
+	const int w = x->w->dwords, phase = phase_lanes(d, x);
 	const uint32_t banks = (uint32_t)cost_value(&d->costs, COST_LDS_BANKS);
 	int cycles = 0;
 
 	for (int first = 0; first < MICRO_LANES; first += phase) {
+		const int end = first + phase < MICRO_LANES ? first + phase :
+							      MICRO_LANES;
 		int worst = 0;
 
 		for (uint32_t bank = 0; bank < banks; bank++) {
 			uint32_t seen[MICRO_LANES * 4];
 			int n = 0;
 
-			for (int l = first; l < first + phase; l++)
+			for (int l = first; l < end; l++)
 				for (int k = 0; k < w; k++) {
 					const uint32_t at =
 						lane_address(x->w, x->stride,

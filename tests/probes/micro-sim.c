@@ -366,6 +366,22 @@ static void test_lds(void)
 	}
 }
 
+/* 12, 12 and 8 lanes of four dwords want two rows, two and one of each bank. */
+static void test_lds_phases(void)
+{
+	static const char *const set[] = { "lds.phase64=400",
+					   "lds.phase128=12" };
+	struct probe_opts o = options(set, ARRAY_SIZE(set));
+	struct err e = { 0 };
+
+	is_u64((uint64_t)micro_lds(&o, &e), EXIT_YES,
+	       "lds: runs with phases that are no part of a wave");
+	near_to(stored("lds", "ds_load_b64", "{\"stride\":2}", "interval", 1),
+		2, "lds: all lanes together");
+	near_to(stored("lds", "ds_load_b128", "{\"stride\":4}", "interval", 1),
+		5, "lds: 12 lanes together");
+}
+
 static void test_memory(void)
 {
 	/* The Infinity Cache is made small: what is beyond it is soon seen. */
@@ -462,6 +478,7 @@ int main(void)
 	test_wrap();
 	test_wrong();
 	test_lds();
+	test_lds_phases();
 	test_bandwidth();
 	test_memory();
 	test_mixed();
