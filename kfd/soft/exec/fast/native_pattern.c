@@ -233,8 +233,8 @@ bool soft_native_in_memory(const struct soft_microop *m)
 
 #define SEEN	 4  /* ways that are looked at */
 #define OFTEN	 3  /* times are enough */
-#define MISSES	 64 /* in new ways are too many */
-#define VERSIONS 16 /* as well */
+#define MISSES	 64 /* in new ways are too many: nothing is expected */
+#define VERSIONS 8  /* are enough: what they expect stays */
 
 /* Ways in which lanes were seen that are not expected, and how often. */
 struct soft_seen {
@@ -372,12 +372,13 @@ void soft_pattern_learn(struct soft_code_cache *c, const struct soft_microop *m,
 		c->again = true;
 		return;
 	}
+	if (p->version == VERSIONS)
+		return;
 	i = note_way(c, p, off);
 	if (p->seen->times[i] < OFTEN && p->n_misses < MISSES)
 		return;
 	c->again = true;
-	if (p->n_misses == MISSES || p->version == VERSIONS ||
-	    !describe(&v, m, p->seen->way[i]))
+	if (p->n_misses == MISSES || !describe(&v, m, p->seen->way[i]))
 		p->version = SOFT_SCATTERED;
 	else
 		expect_seen(c, p, i);
