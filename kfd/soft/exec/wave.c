@@ -410,13 +410,10 @@ static void run_one(struct soft_wave *w, struct soft_code_cache *c,
 	c->cur = n;
 	w->pc = n->next_pc;
 	w->n_insts++;
-	if (n->n_vgprs > w->n_vgprs) {
+	if (n->n_vgprs > w->n_vgprs)
 		too_few_vgprs(w, n);
-	} else {
-		if (n->moves && c->most == SOFT_HOST_CODE)
-			soft_pattern_note(w, c, n);
+	else
 		n->u.fn(w, &n->u);
-	}
 	if (entered && ++n->n_entries == SOFT_HOT_AFTER && c->cur == n &&
 	    c->most != SOFT_HANDLERS) {
 		soft_superblock_translate(c, n, w->mode);
@@ -526,6 +523,9 @@ void soft_wave_run(struct soft_wave *w, uint64_t max_insts)
 		} else if (whole && n->fast && n->fast->n_insts > max_insts) {
 			break;
 		} else {
+			if (n->moves && n->n_vgprs <= w->n_vgprs &&
+			    c->most == SOFT_HOST_CODE)
+				soft_pattern_note(w, c, n);
 			run_one(w, c, n, entered);
 		}
 		max_insts -= w->n_insts - before;
