@@ -151,7 +151,7 @@ static void get_fours(struct soft_native_run *r, const int z[4],
 		      z[i % 4], z[i % 4], at + d[i], (uint8_t)(i / 4));
 }
 
-/* Both dwords of lanes d[0] to d[7], in their order, to zmm z. */
+/* Two dwords of each of eight lanes, in their order, to zmm z. */
 static void get_twos(struct soft_native_run *r, int z, const int32_t *d,
 		     int32_t at)
 {
@@ -168,7 +168,7 @@ static void get_twos(struct soft_native_run *r, int z, const int32_t *d,
 	}
 }
 
-/* Or lanes 16 i and up of one dword. */
+/* One dword of each of 16 lanes. */
 static void get_ones(struct soft_native_run *r, int z, const int32_t *d,
 		     int32_t at)
 {
@@ -381,7 +381,7 @@ static void store_2(struct soft_native_run *r, const struct soft_native_move *v,
 		store_2_each(r, pair, i, d, at);
 }
 
-/* `bytes` of every lane by itself, from where its vreg is in memory. */
+/* A dword or a part of every lane by itself, from where its vreg is. */
 static void store_each(struct soft_native_run *r,
 		       const struct soft_native_move *v,
 		       const struct soft_piece *p)
