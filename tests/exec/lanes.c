@@ -12,6 +12,7 @@
  */
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 
 #include "tests/exec/host-code.h"
 #include "tests/isa/gen.h"
@@ -518,6 +519,37 @@ static void check_inst(struct isa_gen_state *g, struct bench_machine m[2],
 	ok(v.alone, "%s: host code where it should be", text);
 }
 
+/* Behind these bytes, whole pages, there is nothing: nobody may read there. */
+static uint8_t *guarded(size_t bytes)
+{
+	uint8_t *p = mmap(NULL, bytes + 4096, PROT_READ | PROT_WRITE,
+			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (p == MAP_FAILED || mprotect(p + bytes, 4096, PROT_NONE))
+		BUG("no memory for %zu bytes", bytes);
+	return p;
+}
+
+static void guard(struct bench_machine *m)
+{
+	free(m->x);
+	free(m->lds);
+	free(m->scratch);
+	m->x = guarded(BYTES);
+	m->lds = m->group.lds = guarded(BYTES);
+	m->scratch = m->w.scratch = guarded(BENCH_SCRATCH_BYTES * LANES);
+	m->group.lds_size_bytes = BYTES;
+}
+
+static void end_machine(struct bench_machine *m)
+{
+	munmap(m->x, BYTES + 4096);
+	munmap(m->lds, BYTES + 4096);
+	munmap(m->scratch, BENCH_SCRATCH_BYTES * LANES + 4096);
+	m->x = m->lds = m->scratch = NULL;
+	bench_machine_fini(m);
+}
+
 int main(void)
 {
 	const char *seed = getenv("T0_SEED");
@@ -529,13 +561,13 @@ int main(void)
 	diag("seed %llu", (unsigned long long)g.seed);
 	for (int k = 0; k < 2; k++) {
 		bench_machine_init(&m[k], BYTES);
-		m[k].group.lds_size_bytes = BYTES;
+		guard(&m[k]);
 	}
 	m[1].slow = true;
 	for (size_t i = 0; i < ARRAY_SIZE(insts); i++)
 		for (int form = 0; form < n_forms(&insts[i]); form++)
 			check_inst(&g, m, &insts[i], form);
 	for (int k = 0; k < 2; k++)
-		bench_machine_fini(&m[k]);
+		end_machine(&m[k]);
 	return plan_done();
 }

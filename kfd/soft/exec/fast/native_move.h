@@ -39,7 +39,8 @@ struct soft_native_move {
 	uint32_t step;
 	const int32_t *expected; /* of the pattern */
 	uint32_t before_bytes;	 /* lane 0 */
-	uint32_t span_bytes;	 /* that are touched, from the first lane on */
+	uint32_t lane_bytes;	/* that are touched of each lane */
+	uint32_t span_bytes;	/* and from the first lane on */
 };
 
 /* ------------------------------------------------- native_pattern.c ---- */

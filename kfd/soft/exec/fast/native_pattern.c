@@ -150,10 +150,11 @@ static uint32_t touched_by(const struct soft_native_move *v)
 		return v->even && v->step == 4 && !t->store ? 4 : t->bits / 8u;
 	if (t->store)
 		return 4u * (uint32_t)n;
-	/* More than is wanted: sixteen bytes at once. */
-	return n == 3 || (n == 2 && v->even && v->step == 16) ?
-		       16 :
-		       4u * (uint32_t)n;
+	/* More than is wanted: whole lines, or sixteen bytes at once. */
+	if (v->even && !v->rows &&
+	    ((n == 2 && v->step == 16) || (n > 2 && v->step == 32)))
+		return v->step;
+	return n == 3 ? 16 : 4u * (uint32_t)n;
 }
 
 /* What a move is whose lanes are there; false: there is no code for it. */
@@ -173,10 +174,6 @@ static bool describe(struct soft_native_move *v, const struct soft_microop *m,
 	if (v->type->dwords == 3 && (v->type->store || !expected))
 		return false;
 	add_piece(v, v->type->dwords ? v->type->dwords : 1, last, m->d);
-	if (where == SOFT_AT_SCRATCH &&
-	    (!expected || !v->even || v->rows ||
-	     v->step < 4u * (uint32_t)v->piece[0].n))
-		return false;
 	if (where == SOFT_AT_LDS2)
 		add_second(v, m);
 	if (v->n_pieces > 1) {
@@ -186,7 +183,12 @@ static bool describe(struct soft_native_move *v, const struct soft_microop *m,
 		if (v->piece[1].at > v->piece[0].at)
 			last = (uint32_t)v->piece[1].at;
 	}
-	v->span_bytes = last + reach_of(v) + touched_by(v);
+	v->lane_bytes = touched_by(v);
+	v->span_bytes = last + reach_of(v) + v->lane_bytes;
+	/* Lanes of scratch have as many bytes as they are apart. */
+	if (where == SOFT_AT_SCRATCH &&
+	    (!expected || !v->even || v->rows || v->step < v->lane_bytes))
+		return false;
 	return true;
 }
 

@@ -243,7 +243,7 @@ static void find_scratch(struct soft_native_run *r,
 			 const struct soft_microop *m,
 			 const struct soft_native_move *v, size_t skip)
 {
-	const uint32_t most = v->step - v->piece[0].n * 4u;
+	const uint32_t most = v->step - v->lane_bytes;
 
 	soft_host_int(r->code, SOFT_HOST_MOV, SOFT_R10,
 		      AT(SOFT_RDI, soft_wave, scratch_lane_bytes));
