@@ -358,13 +358,13 @@ static bool run_both(struct isa_gen_state *g, struct bench_machine m[2],
 }
 
 /* What a lane has of scratch is shorter than the rest. */
-static void shorten(const struct inst *i, uint32_t *off, uint32_t bytes)
+static void shorten_lanes(const struct inst *i, uint32_t *off, uint32_t bytes)
 {
 	for (int k = 0; i->scratch && k < LANES; k++)
 		off[k] %= bytes;
 }
 
-static void place(uint32_t *off, const uint32_t *at, uint32_t base)
+static void place_lanes(uint32_t *off, const uint32_t *at, uint32_t base)
 {
 	for (uint32_t i = 0; i < LANES; i++)
 		off[i] = base + at[i];
@@ -379,8 +379,8 @@ static uint32_t span_of(const uint32_t *at)
 	return most;
 }
 
-/* Somewhere well inside. */
-static uint32_t inside(struct isa_gen_state *g, const uint32_t *at)
+/* Where lane 0 is, or what is first of them: well inside. */
+static uint32_t choose_base(struct isa_gen_state *g, const uint32_t *at)
 {
 	return gen_below(g, (BYTES - 2100 - span_of(at)) / 16) * 16;
 }
@@ -395,36 +395,38 @@ static uint32_t place_oddly(struct isa_gen_state *g, uint32_t *off,
 
 	switch (round % 8) {
 	case 0: /* about the end */
-		place(off, at, end - gen_below(g, 72));
+		place_lanes(off, at, end - gen_below(g, 72));
 		break;
 	case 1:
-		place(off, at, end - 4 * gen_below(g, 16));
+		place_lanes(off, at, end - 4 * gen_below(g, 16));
 		break;
 	case 2: /* before the beginning, and around 4 GiB */
-		place(off, at, 0 - gen_below(g, 64));
+		place_lanes(off, at, 0 - gen_below(g, 64));
 		break;
 	case 3:
 		make_lanes(g, &way, line);
-		place(off, line, inside(g, line));
+		place_lanes(off, line, choose_base(g, line));
 		break;
 	case 4: /* one lane elsewhere */
-		place(off, at, inside(g, at));
+		place_lanes(off, at, choose_base(g, at));
 		off[gen_below(g, LANES)] += 4;
 		break;
 	case 5:
-		place(off, at, inside(g, at));
+		place_lanes(off, at, choose_base(g, at));
 		return gen_u32(g);
 	case 6:
-		place(off, at, inside(g, at));
+		place_lanes(off, at, choose_base(g, at));
 		return gen_u32(g) & 0xffff;
 	default:
-		place(off, at, inside(g, at) + gen_below(g, 4));
+		place_lanes(off, at, choose_base(g, at) + gen_below(g, 4));
 	}
 	return ~0u;
 }
 
-/* In n ways by turns.  false: they differ; *share: of rounds that host code did
- * alone. */
+/*
+ * In n ways by turns.  false: they differ; *share: of rounds that host code did
+ * alone.
+ */
 static bool check_ways(struct isa_gen_state *g, struct bench_machine m[2],
 		       const struct inst *i, const char *text,
 		       const uint32_t (*at)[LANES], int n, double *share)
@@ -440,11 +442,11 @@ static bool check_ways(struct isa_gen_state *g, struct bench_machine m[2],
 	for (int round = 0; round < WARM + ROUNDS; round++) {
 		const uint32_t *now = at[round % n];
 
-		place(off, now, inside(g, now));
+		place_lanes(off, now, choose_base(g, now));
 		if (round == WARM)
 			native = watch_device(&m[0]);
 		n_left = 0;
-		shorten(i, off, BENCH_SCRATCH_BYTES - 128);
+		shorten_lanes(i, off, BENCH_SCRATCH_BYTES - 128);
 		if (!run_both(g, m, off, ~0u, false))
 			return false;
 		/* The first time it has to ask where memory is. */
@@ -456,7 +458,7 @@ static bool check_ways(struct isa_gen_state *g, struct bench_machine m[2],
 	for (int round = 0; round < ROUNDS; round++) {
 		exec = place_oddly(g, off, at[round / 8 % n], round);
 		if (round % 16) /* about its end, too */
-			shorten(i, off, BENCH_SCRATCH_BYTES + 8);
+			shorten_lanes(i, off, BENCH_SCRATCH_BYTES + 8);
 		if (!run_both(g, m, off, exec, round % 3 == 0)) {
 			diag("%s: round %d: v0 %x, EXEC %x", text, round,
 			     off[0], exec);
@@ -520,7 +522,7 @@ static void check_inst(struct isa_gen_state *g, struct bench_machine m[2],
 }
 
 /* Behind these bytes, whole pages, there is nothing: nobody may read there. */
-static uint8_t *guarded(size_t bytes)
+static uint8_t *map_guarded(size_t bytes)
 {
 	uint8_t *p = mmap(NULL, bytes + 4096, PROT_READ | PROT_WRITE,
 			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -530,14 +532,14 @@ static uint8_t *guarded(size_t bytes)
 	return p;
 }
 
-static void guard(struct bench_machine *m)
+static void guard_machine(struct bench_machine *m)
 {
 	free(m->x);
 	free(m->lds);
 	free(m->scratch);
-	m->x = guarded(BYTES);
-	m->lds = m->group.lds = guarded(BYTES);
-	m->scratch = m->w.scratch = guarded(BENCH_SCRATCH_BYTES * LANES);
+	m->x = map_guarded(BYTES);
+	m->lds = m->group.lds = map_guarded(BYTES);
+	m->scratch = m->w.scratch = map_guarded(BENCH_SCRATCH_BYTES * LANES);
 	m->group.lds_size_bytes = BYTES;
 }
 
@@ -561,7 +563,7 @@ int main(void)
 	diag("seed %llu", (unsigned long long)g.seed);
 	for (int k = 0; k < 2; k++) {
 		bench_machine_init(&m[k], BYTES);
-		guard(&m[k]);
+		guard_machine(&m[k]);
 	}
 	m[1].slow = true;
 	for (size_t i = 0; i < ARRAY_SIZE(insts); i++)

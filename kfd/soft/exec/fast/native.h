@@ -21,8 +21,8 @@
  * Operands are prepared in it (native_prepare.c), lanes moved at will
  * (native_cross.c).  Loads and stores are part of it whose lanes lie as they
  * did before (native_pattern.c, native_place.c, native_mem.c), and so is DPP,
- * where all lanes execute.  For others it leaves to the microop and is entered again
- * behind that one, by a microop that stands there:
+ * where all lanes execute.  For others it leaves to the microop and is entered
+ * again behind that one, by a microop that stands there:
  *
  *	native  v_add_nc_u32  load  native  v_fma_f32  ...
  *	   `------------------------------------------^
@@ -133,8 +133,7 @@ void soft_host_store_mask(struct buf *code, struct soft_host_mem to, int k,
  */
 enum soft_host_condition {
 	SOFT_HOST_BELOW = 0x82,
-	SOFT_HOST_NOT_BELOW,
-	SOFT_HOST_ZERO,
+	SOFT_HOST_ZERO = 0x84,
 	SOFT_HOST_NOT_ZERO,
 	SOFT_HOST_ABOVE = 0x87,
 };

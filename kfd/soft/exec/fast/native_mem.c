@@ -16,31 +16,31 @@ static struct soft_host_mem byte_at(int32_t at)
 	return (struct soft_host_mem){ SOFT_RCX, at };
 }
 
-static void op(struct soft_native_run *r, enum soft_host_op op, int d, int s1,
-	       int s2)
+static void emit_op(struct soft_native_run *r, enum soft_host_op op, int d,
+		    int s1, int s2)
 {
 	soft_host_op(r->code, op, d, 0, s1, s2, 0);
 }
 
-static void op_at(struct soft_native_run *r, enum soft_host_op op, int d,
-		  int s1, int32_t at, uint8_t imm)
+static void emit_at(struct soft_native_run *r, enum soft_host_op op, int d,
+		    int s1, int32_t at, uint8_t imm)
 {
 	soft_host_op_mem(r->code, op, d, 0, s1, byte_at(at), false, imm);
 }
 
-static void get(struct soft_native_run *r, int d, int32_t at)
+static void load_zmm(struct soft_native_run *r, int d, int32_t at)
 {
-	op_at(r, SOFT_HOST_MOVD, d, 0, at, 0);
+	emit_at(r, SOFT_HOST_MOVD, d, 0, at, 0);
 }
 
-static void put(struct soft_native_run *r, int s, int32_t at)
+static void store_zmm(struct soft_native_run *r, int s, int32_t at)
 {
-	op_at(r, SOFT_HOST_STORED, s, 0, at, 0);
+	emit_at(r, SOFT_HOST_STORED, s, 0, at, 0);
 }
 
-static void copy(struct soft_native_run *r, int d, int s)
+static void copy_zmm(struct soft_native_run *r, int d, int s)
 {
-	op(r, SOFT_HOST_MOVD, d, 0, s);
+	emit_op(r, SOFT_HOST_MOVD, d, 0, s);
 }
 
 /* A pair with the constants of both zmm. */
@@ -61,31 +61,26 @@ static void transpose_4x4(struct soft_native_run *r, const int to[4],
 	const int t[4] = { 2 * SOFT_PAIR_U, 2 * SOFT_PAIR_U + 1,
 			   2 * SOFT_PAIR_V, 2 * SOFT_PAIR_V + 1 };
 
-	op(r, SOFT_HOST_UNPCKLD, t[0], from[0], from[1]);
-	op(r, SOFT_HOST_UNPCKLD, t[1], from[2], from[3]);
-	op(r, SOFT_HOST_UNPCKHD, t[2], from[0], from[1]);
-	op(r, SOFT_HOST_UNPCKHD, t[3], from[2], from[3]);
-	op(r, SOFT_HOST_UNPCKLQ, to[0], t[0], t[1]);
-	op(r, SOFT_HOST_UNPCKHQ, to[1], t[0], t[1]);
-	op(r, SOFT_HOST_UNPCKLQ, to[2], t[2], t[3]);
-	op(r, SOFT_HOST_UNPCKHQ, to[3], t[2], t[3]);
-}
-
-/* Do lanes follow each other, `step` bytes apart? */
-static bool is_line(const struct soft_native_move *v, uint32_t step)
-{
-	return v->even && !v->rows && v->step == step;
+	emit_op(r, SOFT_HOST_UNPCKLD, t[0], from[0], from[1]);
+	emit_op(r, SOFT_HOST_UNPCKLD, t[1], from[2], from[3]);
+	emit_op(r, SOFT_HOST_UNPCKHD, t[2], from[0], from[1]);
+	emit_op(r, SOFT_HOST_UNPCKHD, t[3], from[2], from[3]);
+	emit_op(r, SOFT_HOST_UNPCKLQ, to[0], t[0], t[1]);
+	emit_op(r, SOFT_HOST_UNPCKHQ, to[1], t[0], t[1]);
+	emit_op(r, SOFT_HOST_UNPCKLQ, to[2], t[2], t[3]);
+	emit_op(r, SOFT_HOST_UNPCKHQ, to[3], t[2], t[3]);
 }
 
 /* ----------------------------------------------------------- fetching ---- */
 
-static bool is_memory(const struct soft_native_move *v)
+/* Those for which the wave has a place in last_load[]. */
+static bool keeps_last_load(const struct soft_native_move *v)
 {
 	return v->where == SOFT_AT_SADDR || v->where == SOFT_AT_VADDR ||
 	       v->where == SOFT_AT_FLAT;
 }
 
-static void fetch(struct soft_native_run *r, int32_t at)
+static void fetch_line(struct soft_native_run *r, int32_t at)
 {
 	soft_host_prefetch(r->code, byte_at(at));
 }
@@ -116,7 +111,7 @@ static void fetch_next(struct soft_native_run *r, const struct soft_microop *m,
 		if (abs(v->distance[i] - fetched) < LINE)
 			continue;
 		fetched = v->distance[i];
-		fetch(r, fetched);
+		fetch_line(r, fetched);
 	}
 	soft_host_here(r->code, same);
 }
@@ -133,12 +128,12 @@ static void get_row(struct soft_native_run *r, const struct soft_native_move *v,
 	const bool half = v->step == 32;
 
 	for (int k = 0; k < 4; k++, at += half ? 128 : 64) {
-		get(r, z[k], at);
+		load_zmm(r, z[k], at);
 		if (half)
-			op_at(r, SOFT_HOST_SHUF64X2, z[k], z[k], at + 64,
-			      FIRST_HALVES);
-		if (is_memory(v))
-			fetch(r, at + SOFT_AHEAD_BYTES);
+			emit_at(r, SOFT_HOST_SHUF64X2, z[k], z[k], at + 64,
+				FIRST_HALVES);
+		if (keeps_last_load(v))
+			fetch_line(r, at + SOFT_AHEAD_BYTES);
 	}
 }
 
@@ -147,8 +142,9 @@ static void get_fours(struct soft_native_run *r, const int z[4],
 		      const int32_t *d, int32_t at)
 {
 	for (int i = 0; i < 16; i++)
-		op_at(r, i < 4 ? SOFT_HOST_BROADCAST32X4 : SOFT_HOST_INSERT32X4,
-		      z[i % 4], z[i % 4], at + d[i], (uint8_t)(i / 4));
+		emit_at(r,
+			i < 4 ? SOFT_HOST_BROADCAST32X4 : SOFT_HOST_INSERT32X4,
+			z[i % 4], z[i % 4], at + d[i], (uint8_t)(i / 4));
 }
 
 /* Two dwords of each of eight lanes, in their order, to zmm z. */
@@ -160,8 +156,8 @@ static void get_twos(struct soft_native_run *r, int z, const int32_t *d,
 	for (int b = 0; b < 4; b++) {
 		const int to = b ? u : z;
 
-		op_at(r, SOFT_HOST_LOAD64, to, 0, at + d[2 * b], 0);
-		op_at(r, SOFT_HOST_LOADH64, to, to, at + d[2 * b + 1], 0);
+		emit_at(r, SOFT_HOST_LOAD64, to, 0, at + d[2 * b], 0);
+		emit_at(r, SOFT_HOST_LOADH64, to, to, at + d[2 * b + 1], 0);
 		if (b)
 			soft_host_op(r->code, SOFT_HOST_INSERT32X4, z, 0, z, u,
 				     (uint8_t)b);
@@ -177,8 +173,8 @@ static void get_ones(struct soft_native_run *r, int z, const int32_t *d,
 	for (int i = 0; i < 16; i++) {
 		const int to = i < 4 ? z : u;
 
-		op_at(r, i % 4 ? SOFT_HOST_INSERTD : SOFT_HOST_LOAD32, to, to,
-		      at + d[i], (uint8_t)(i % 4));
+		emit_at(r, i % 4 ? SOFT_HOST_INSERTD : SOFT_HOST_LOAD32, to, to,
+			at + d[i], (uint8_t)(i % 4));
 		if (i > 4 && i % 4 == 3)
 			soft_host_op(r->code, SOFT_HOST_INSERT32X4, z, 0, z, u,
 				     (uint8_t)(i / 4));
@@ -199,7 +195,7 @@ static void load_4(struct soft_native_run *r, const struct soft_native_move *v,
 		get_row(r, v, z, at + v->distance[16 * i]);
 	transpose_4x4(r, z, z);
 	for (int k = 0; index != SOFT_NOWHERE && k < 4; k++)
-		op(r, SOFT_HOST_PERMD, z[k], 2 * index, z[k]);
+		emit_op(r, SOFT_HOST_PERMD, z[k], 2 * index, z[k]);
 }
 
 static void load_2(struct soft_native_run *r, const struct soft_native_move *v,
@@ -209,21 +205,21 @@ static void load_2(struct soft_native_run *r, const struct soft_native_move *v,
 	const int second = 2 * SOFT_PAIR_V;
 	const int32_t *d = v->distance + 16 * i;
 
-	if (is_line(v, 8)) {
-		get(r, low, at + d[0]);
-		get(r, second, at + d[8]);
-	} else if (is_line(v, 16)) {
-		get(r, low, at + d[0]);
-		op_at(r, SOFT_HOST_UNPCKLQ, low, low, at + d[4], 0);
-		get(r, second, at + d[8]);
-		op_at(r, SOFT_HOST_UNPCKLQ, second, second, at + d[12], 0);
+	if (soft_native_is_line(v, 8)) {
+		load_zmm(r, low, at + d[0]);
+		load_zmm(r, second, at + d[8]);
+	} else if (soft_native_is_line(v, 16)) {
+		load_zmm(r, low, at + d[0]);
+		emit_at(r, SOFT_HOST_UNPCKLQ, low, low, at + d[4], 0);
+		load_zmm(r, second, at + d[8]);
+		emit_at(r, SOFT_HOST_UNPCKLQ, second, second, at + d[12], 0);
 	} else {
 		get_twos(r, low, d, at);
 		get_twos(r, second, d + 8, at);
 	}
-	copy(r, high, low);
-	op(r, SOFT_HOST_PERMT2D, low, 2 * index, second);
-	op(r, SOFT_HOST_PERMT2D, high, 2 * index + 1, second);
+	copy_zmm(r, high, low);
+	emit_op(r, SOFT_HOST_PERMT2D, low, 2 * index, second);
+	emit_op(r, SOFT_HOST_PERMT2D, high, 2 * index + 1, second);
 }
 
 static void load_1(struct soft_native_run *r, const struct soft_native_move *v,
@@ -231,8 +227,8 @@ static void load_1(struct soft_native_run *r, const struct soft_native_move *v,
 {
 	const int32_t *d = v->distance + 16 * i;
 
-	if (is_line(v, 4))
-		get(r, 2 * pair[0] + i, at + d[0]);
+	if (soft_native_is_line(v, 4))
+		load_zmm(r, 2 * pair[0] + i, at + d[0]);
 	else
 		get_ones(r, 2 * pair[0] + i, d, at);
 }
@@ -242,10 +238,11 @@ static int take_index(struct soft_native_run *r,
 		      const struct soft_native_move *v, int n)
 {
 	if (n == 2)
-		return take_constant(r, is_line(v, 16) ?
+		return take_constant(r, soft_native_is_line(v, 16) ?
 						SOFT_NATIVE_PAIRS_APART :
 						SOFT_NATIVE_APART);
-	return n > 2 && (is_line(v, 16) || is_line(v, 32)) ?
+	return n > 2 && (soft_native_is_line(v, 16) ||
+			 soft_native_is_line(v, 32)) ?
 		       take_constant(r, SOFT_NATIVE_BLOCKS) :
 		       SOFT_NOWHERE;
 }
@@ -259,7 +256,7 @@ static void load_lanes(struct soft_native_run *r,
 	for (int i = 0; i < 2; i++)
 		if (i && v->even && v->rows)
 			for (int k = 0; k < p->n; k++)
-				copy(r, 2 * pair[k] + 1, 2 * pair[k]);
+				copy_zmm(r, 2 * pair[k] + 1, 2 * pair[k]);
 		else if (p->n == 1)
 			load_1(r, v, pair, i, p->at);
 		else
@@ -272,9 +269,9 @@ static void load_same(struct soft_native_run *r, const struct soft_piece *p,
 		      const int *pair)
 {
 	for (int k = 0; k < p->n; k++) {
-		op_at(r, SOFT_HOST_BROADCASTD, 2 * pair[k], 0, p->at + 4 * k,
-		      0);
-		copy(r, 2 * pair[k] + 1, 2 * pair[k]);
+		emit_at(r, SOFT_HOST_BROADCASTD, 2 * pair[k], 0, p->at + 4 * k,
+			0);
+		copy_zmm(r, 2 * pair[k] + 1, 2 * pair[k]);
 	}
 }
 
@@ -292,6 +289,23 @@ static void load_piece(struct soft_native_run *r,
 				  soft_native_vreg(r, 0, p->vreg[k]));
 }
 
+/* More than is wanted: whole lines, dwords, or sixteen bytes at once. */
+uint32_t soft_native_touched(const struct soft_native_move *v)
+{
+	const struct soft_move_type *t = v->type;
+	const int n = v->piece[0].n;
+
+	if (!t->dwords)
+		return soft_native_is_line(v, 4) && !t->store ? 4 :
+								t->bits / 8u;
+	if (t->store)
+		return 4u * (uint32_t)n;
+	if ((n == 2 && soft_native_is_line(v, 16)) ||
+	    (n > 2 && soft_native_is_line(v, 32)))
+		return v->step;
+	return n == 3 ? 16 : 4u * (uint32_t)n;
+}
+
 /* ------------------------------------------------------------- stores ---- */
 
 static void store_4(struct soft_native_run *r, const struct soft_native_move *v,
@@ -304,16 +318,16 @@ static void store_4(struct soft_native_run *r, const struct soft_native_move *v,
 
 	for (int k = 0; k < 4; k++)
 		if (line)
-			op(r, SOFT_HOST_PERMD, z[k], 2 * index,
-			   2 * pair[k] + i);
+			emit_op(r, SOFT_HOST_PERMD, z[k], 2 * index,
+				2 * pair[k] + i);
 		else
-			copy(r, z[k], 2 * pair[k] + i);
+			copy_zmm(r, z[k], 2 * pair[k] + i);
 	transpose_4x4(r, z, z);
 	for (int k = 0; line && k < 4; k++)
-		put(r, z[k], at + d[4 * k]);
+		store_zmm(r, z[k], at + d[4 * k]);
 	for (int n = 0; !line && n < 16; n++)
-		op_at(r, SOFT_HOST_EXTRACT32X4, z[n % 4], 0, at + d[n],
-		      (uint8_t)(n / 4));
+		emit_at(r, SOFT_HOST_EXTRACT32X4, z[n % 4], 0, at + d[n],
+			(uint8_t)(n / 4));
 }
 
 /* Lanes in a line. */
@@ -323,9 +337,10 @@ static void store_2_line(struct soft_native_run *r, const int *pair, int index,
 	for (int k = 0; k < 2; k++) {
 		const int z = 2 * SOFT_PAIR_U + k;
 
-		copy(r, z, 2 * pair[0] + i);
-		op(r, SOFT_HOST_PERMT2D, z, 2 * index + k, 2 * pair[1] + i);
-		put(r, z, at + 64 * k);
+		copy_zmm(r, z, 2 * pair[0] + i);
+		emit_op(r, SOFT_HOST_PERMT2D, z, 2 * index + k,
+			2 * pair[1] + i);
+		store_zmm(r, z, at + 64 * k);
 	}
 }
 
@@ -340,8 +355,8 @@ static void store_2_apart(struct soft_native_run *r, const int *pair, int i,
 	soft_host_op_mem(r->code, SOFT_HOST_MOVD, index, 0, 0,
 			 soft_native_at(SOFT_NATIVE_PAIRS_MIXED), false, 0);
 	for (int k = 0; k < 4; k++) {
-		copy(r, z, 2 * pair[0] + i);
-		op(r, SOFT_HOST_PERMT2D, z, index, 2 * pair[1] + i);
+		copy_zmm(r, z, 2 * pair[0] + i);
+		emit_op(r, SOFT_HOST_PERMT2D, z, index, 2 * pair[1] + i);
 		soft_host_op_mem(r->code, SOFT_HOST_STORED, z, SOFT_K_IN, 0,
 				 byte_at(at + 64 * k), false, 0);
 		if (k < 3)
@@ -358,13 +373,13 @@ static void store_2_each(struct soft_native_run *r, const int *pair, int i,
 	const int low = 2 * pair[0] + i, high = 2 * pair[1] + i;
 	const int u = 2 * SOFT_PAIR_U, two = 2 * SOFT_PAIR_V;
 
-	op(r, SOFT_HOST_UNPCKLD, u, low, high);
-	op(r, SOFT_HOST_UNPCKHD, u + 1, low, high);
+	emit_op(r, SOFT_HOST_UNPCKLD, u, low, high);
+	emit_op(r, SOFT_HOST_UNPCKHD, u + 1, low, high);
 	for (int n = 0; n < 16; n += 2) {
 		soft_host_op(r->code, SOFT_HOST_EXTRACT32X4, two, 0, 0,
 			     u + n / 2 % 2, (uint8_t)(n / 4));
-		op_at(r, SOFT_HOST_STORE64, two, 0, at + d[n], 0);
-		op_at(r, SOFT_HOST_STOREH64, two, 0, at + d[n + 1], 0);
+		emit_at(r, SOFT_HOST_STORE64, two, 0, at + d[n], 0);
+		emit_at(r, SOFT_HOST_STOREH64, two, 0, at + d[n + 1], 0);
 	}
 }
 
@@ -373,9 +388,9 @@ static void store_2(struct soft_native_run *r, const struct soft_native_move *v,
 {
 	const int32_t *d = v->distance + 16 * i;
 
-	if (is_line(v, 8))
+	if (soft_native_is_line(v, 8))
 		store_2_line(r, pair, index, i, at + d[0]);
-	else if (is_line(v, 16))
+	else if (soft_native_is_line(v, 16))
 		store_2_apart(r, pair, i, at + d[0]);
 	else
 		store_2_each(r, pair, i, d, at);
@@ -409,17 +424,18 @@ static void store_piece(struct soft_native_run *r,
 {
 	int index = SOFT_NOWHERE;
 
-	if (p->n == 1 && !is_line(v, 4)) {
+	if (p->n == 1 && !soft_native_is_line(v, 4)) {
 		store_each(r, v, p);
 		return;
 	}
-	if (p->n == 4 && is_line(v, 16))
+	if (p->n == 4 && soft_native_is_line(v, 16))
 		index = take_constant(r, SOFT_NATIVE_BLOCKS);
-	else if (p->n == 2 && is_line(v, 8))
+	else if (p->n == 2 && soft_native_is_line(v, 8))
 		index = take_constant(r, SOFT_NATIVE_MIXED);
 	for (int i = 0; i < 2; i++)
 		if (p->n == 1)
-			put(r, 2 * pair[0] + i, p->at + v->distance[16 * i]);
+			store_zmm(r, 2 * pair[0] + i,
+				  p->at + v->distance[16 * i]);
 		else
 			(p->n == 2 ? store_2 : store_4)(r, v, pair, index, i,
 							p->at);
@@ -430,14 +446,15 @@ static void store_piece(struct soft_native_run *r,
 /* Are dwords moved of which they are parts, or do they follow each other? */
 static bool is_even_part(const struct soft_native_move *v)
 {
-	return is_line(v, 4) || is_line(v, v->type->bits / 8u) ||
+	return soft_native_is_line(v, 4) ||
+	       soft_native_is_line(v, v->type->bits / 8u) ||
 	       (v->even && v->rows && v->step == v->type->bits / 8u &&
 		!v->type->store);
 }
 
 /* What is in the low bits of 16 dwords, extended. */
-static void extend(struct soft_native_run *r, const struct soft_move_type *t,
-		   int z)
+static void extend_parts(struct soft_native_run *r,
+			 const struct soft_move_type *t, int z)
 {
 	const uint8_t by = (uint8_t)(32 - t->bits);
 
@@ -457,10 +474,10 @@ static void get_even_parts(struct soft_native_run *r,
 	const struct soft_move_type *t = v->type;
 
 	if (v->step == 4) {
-		get(r, z, at);
-		extend(r, t, z);
+		load_zmm(r, z, at);
+		extend_parts(r, t, z);
 	} else {
-		op_at(r, extends[t->bits == 16][t->is_signed], z, 0, at, 0);
+		emit_at(r, extends[t->bits == 16][t->is_signed], z, 0, at, 0);
 	}
 }
 
@@ -501,7 +518,7 @@ static void load_part(struct soft_native_run *r,
 		const int32_t *d = v->distance + 16 * i;
 
 		if (i && v->even && v->rows)
-			copy(r, 2 * t + 1, 2 * t);
+			copy_zmm(r, 2 * t + 1, 2 * t);
 		else if (is_even_part(v))
 			get_even_parts(r, v, 2 * t + i, p->at + d[0]);
 		else
@@ -528,7 +545,8 @@ static void mask_parts(struct soft_native_run *r, bool word)
 static void store_part(struct soft_native_run *r,
 		       const struct soft_native_move *v, int s)
 {
-	const bool word = v->type->bits == 16, dwords = is_line(v, 4);
+	const bool word = v->type->bits == 16,
+		   dwords = soft_native_is_line(v, 4);
 
 	if (!is_even_part(v)) {
 		store_each(r, v, &v->piece[0]);
@@ -551,8 +569,8 @@ static void store_part(struct soft_native_run *r,
 						SOFT_HOST_STOREB,
 					 z, SOFT_K_N, 0, byte_at(at), false, 0);
 		else
-			op_at(r, word ? SOFT_HOST_MOVDW : SOFT_HOST_MOVDB, z, 0,
-			      at, 0);
+			emit_at(r, word ? SOFT_HOST_MOVDW : SOFT_HOST_MOVDB, z,
+				0, at, 0);
 	}
 }
 
@@ -620,14 +638,15 @@ static void load_all(struct soft_native_run *r,
 		     const struct soft_native_move *v,
 		     const struct soft_microop *m, data_pairs pair)
 {
-	const bool ahead = is_line(v, 16) || is_line(v, 32);
+	const bool ahead = soft_native_is_line(v, 16) ||
+			   soft_native_is_line(v, 32);
 
 	if (!v->type->dwords)
 		load_part(r, v, pair[0][0]);
 	for (int i = 0; v->type->dwords && i < v->n_pieces; i++)
 		load_piece(r, v, &v->piece[i], pair[i]);
-	if (is_memory(v) && (v->type->bits == 16 ||
-			     (v->type->dwords == 4 && !ahead)))
+	if (keeps_last_load(v) &&
+	    (v->type->bits == 16 || (v->type->dwords == 4 && !ahead)))
 		fetch_next(r, m, v);
 }
 
@@ -708,7 +727,7 @@ void soft_native_move(struct soft_native_run *r, const struct soft_microop *m,
 	take_data(r, v, pair);
 	for (int i = 0; i < n; i++)
 		apart |= v->type->store && v->piece[0].n == 2 &&
-			 is_line(&v[i], 16);
+			 soft_native_is_line(&v[i], 16);
 	if (apart)
 		soft_host_kset16(r->code, SOFT_K_IN, TWO_OF_FOUR);
 	if (v->where != SOFT_AT_SCRATCH)

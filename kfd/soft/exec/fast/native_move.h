@@ -39,9 +39,16 @@ struct soft_native_move {
 	uint32_t step;
 	const int32_t *expected; /* of the pattern */
 	uint32_t before_bytes;	 /* lane 0 */
-	uint32_t lane_bytes;	/* that are touched of each lane */
-	uint32_t span_bytes;	/* and from the first lane on */
+	uint32_t lane_bytes;	 /* that are touched of each lane */
+	uint32_t span_bytes;	 /* and from the first lane on */
 };
+
+/* Do lanes follow each other, `step` bytes apart? */
+static inline bool soft_native_is_line(const struct soft_native_move *v,
+				       uint32_t step)
+{
+	return v->even && !v->rows && v->step == step;
+}
 
 /* ------------------------------------------------- native_pattern.c ---- */
 
@@ -52,7 +59,7 @@ int soft_native_find_moves(struct soft_native_move v[SOFT_WAYS],
 /* Dwords of lanes that follow each other: some of them may be moved. */
 static inline bool soft_native_is_dword_line(const struct soft_native_move *v)
 {
-	return v->type->dwords == 1 && v->even && v->step == 4 && !v->rows &&
+	return v->type->dwords == 1 && soft_native_is_line(v, 4) &&
 	       v->n_pieces == 1 && v->piece[0].n == 1;
 }
 
@@ -74,5 +81,10 @@ size_t soft_native_jump_elsewhere(struct soft_native_run *r,
  */
 void soft_native_place(struct soft_native_run *r, const struct soft_microop *m,
 		       const struct soft_native_move *v, size_t skip);
+
+/* ----------------------------------------------------- native_mem.c ---- */
+
+/* Bytes of each lane that its code reads or writes, of one piece. */
+uint32_t soft_native_touched(const struct soft_native_move *v);
 
 #endif

@@ -140,26 +140,9 @@ static bool do_overlap(const struct soft_native_move *v)
 	return false;
 }
 
-/* Bytes from where a lane is that are touched, of one piece. */
-static uint32_t touched_by(const struct soft_native_move *v)
-{
-	const struct soft_move_type *t = v->type;
-	const int n = v->piece[0].n;
-
-	if (!t->dwords)
-		return v->even && v->step == 4 && !t->store ? 4 : t->bits / 8u;
-	if (t->store)
-		return 4u * (uint32_t)n;
-	/* More than is wanted: whole lines, or sixteen bytes at once. */
-	if (v->even && !v->rows &&
-	    ((n == 2 && v->step == 16) || (n > 2 && v->step == 32)))
-		return v->step;
-	return n == 3 ? 16 : 4u * (uint32_t)n;
-}
-
 /* What a move is whose lanes are there; false: there is no code for it. */
-static bool describe(struct soft_native_move *v, const struct soft_microop *m,
-		     const int32_t *expected)
+static bool describe_move(struct soft_native_move *v,
+			  const struct soft_microop *m, const int32_t *expected)
 {
 	const enum soft_where where = soft_native_where(m);
 	const bool lds = where == SOFT_AT_LDS || where == SOFT_AT_LDS2;
@@ -183,7 +166,7 @@ static bool describe(struct soft_native_move *v, const struct soft_microop *m,
 		if (v->piece[1].at > v->piece[0].at)
 			last = (uint32_t)v->piece[1].at;
 	}
-	v->lane_bytes = touched_by(v);
+	v->lane_bytes = soft_native_touched(v);
 	v->span_bytes = last + reach_of(v) + v->lane_bytes;
 	/* Lanes of scratch have as many bytes as they are apart. */
 	if (where == SOFT_AT_SCRATCH &&
@@ -201,8 +184,8 @@ int soft_native_find_moves(struct soft_native_move v[SOFT_WAYS],
 	if (soft_native_where(m) == SOFT_AT_COUNT || soft_is_scattered(m))
 		return 0;
 	for (int i = 0; i < p->n_ways; i++)
-		n += describe(&v[n], m, p->way[i]);
-	return p->n_ways ? n : describe(v, m, NULL);
+		n += describe_move(&v[n], m, p->way[i]);
+	return p->n_ways ? n : describe_move(v, m, NULL);
 }
 
 bool soft_native_moves(const struct soft_microop *m)
@@ -260,7 +243,7 @@ void soft_patterns_free(struct soft_code_cache *c)
 	}
 }
 
-static void *keep(struct soft_code_cache *c, size_t bytes)
+static void *keep_bytes(struct soft_code_cache *c, size_t bytes)
 {
 	struct soft_kept *k = xaligned(64, sizeof(*k) + bytes);
 
@@ -278,7 +261,7 @@ static int note_way(struct soft_code_cache *c, struct soft_pattern *p,
 	int i = 0;
 
 	if (!p->seen)
-		p->seen = keep(c, sizeof(*p->seen));
+		p->seen = keep_bytes(c, sizeof(*p->seen));
 	s = p->seen;
 	for (int k = 0; k < SOFT_LANES; k++)
 		way[k] = (int32_t)(off[k] - off[0]);
@@ -299,7 +282,7 @@ static int note_way(struct soft_code_cache *c, struct soft_pattern *p,
 static void expect_seen(struct soft_code_cache *c, struct soft_pattern *p,
 			int i)
 {
-	int32_t *way = keep(c, sizeof(p->seen->way[i]));
+	int32_t *way = keep_bytes(c, sizeof(p->seen->way[i]));
 
 	memcpy(way, p->seen->way[i], sizeof(p->seen->way[i]));
 	p->seen->times[i] = 0;
@@ -380,7 +363,7 @@ void soft_pattern_learn(struct soft_code_cache *c, const struct soft_microop *m,
 	if (p->seen->times[i] < OFTEN && p->n_misses < MISSES)
 		return;
 	c->again = true;
-	if (p->n_misses == MISSES || !describe(&v, m, p->seen->way[i]))
+	if (p->n_misses == MISSES || !describe_move(&v, m, p->seen->way[i]))
 		p->version = SOFT_SCATTERED;
 	else
 		expect_seen(c, p, i);

@@ -52,8 +52,8 @@ void soft_native_measure(struct soft_native_run *r,
 /* Is there a constant of these distances, and which? */
 static bool find_constant(const struct soft_native_move *v, int *at)
 {
-	if (!v->even || v->rows || !v->step || v->step & (v->step - 1) ||
-	    v->step > 32)
+	if (!soft_native_is_line(v, v->step) || !v->step ||
+	    v->step & (v->step - 1) || v->step > 32)
 		return false;
 	*at = SOFT_NATIVE_LINE + __builtin_ctz(v->step) * SOFT_LANES;
 	return true;
@@ -100,8 +100,8 @@ static void add_const(struct soft_native_run *r, uint32_t value)
 }
 
 /*
- * rcx: the end of what is touched, as an address in GPU memory; becomes that in
- * this process.
+ * rcx, the first lane's address in GPU memory, becomes the end of what is
+ * touched in this process.
  */
 static void find_host(struct soft_native_run *r, const struct soft_microop *m,
 		      const struct soft_native_move *v, size_t skip)
