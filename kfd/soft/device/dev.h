@@ -718,16 +718,18 @@ struct soft_run { /* a workgroup in execution */
 	struct soft_group g;
 	struct soft_run *next;
 	uint32_t slot; /* of residency: chooses its scratch */
+	uint32_t mode; /* of its waves when they start */
 	bool fresh;    /* soft_run_start(index) is still to be done */
 	uint64_t counts[SOFT_COUNT_COUNT]; /* of this workgroup */
 	uint64_t index;
 	void *memory;
 	void *watched; /* the watcher's */
 };
-struct soft_run *soft_run_new(const struct soft_launch *l);
+struct soft_run *soft_run_new(const struct soft_launch *l, uint32_t slot);
 void soft_run_free(struct soft_run *r);
-/* Set up the registers of workgroup r->index (x fastest). */
-void soft_run_start(struct soft_run *r, const struct soft_launch *l);
+/* Set up the registers of workgroup r->index (x fastest), which starts now. */
+void soft_run_start(struct soft_run *r, const struct soft_launch *l,
+		    uint64_t clock);
 
 /* ----------------------------------------------------------- pool.c ---- */
 
@@ -805,8 +807,9 @@ struct soft_run *soft_dispatch_take(struct soft_dispatch *dp, uint64_t index);
 /* Lock held: SOFT_TURN_MORE sets it aside, and SOFT_TURN_HALTED for good. */
 void soft_dispatch_put(struct soft_dispatch *dp, struct soft_run *r,
 		       enum soft_turn t);
-/* Set up its registers, and what watches it. */
-void soft_dispatch_start(struct soft_dispatch *dp, struct soft_run *r);
+/* If it is fresh: set up its registers, and what watches it. */
+void soft_dispatch_start(struct soft_dispatch *dp, struct soft_run *r,
+			 uint64_t clock);
 /* Run one wave for up to n instructions: false when the dispatch is over. */
 bool soft_dispatch_slice(struct soft_dispatch *dp, struct soft_run *r,
 			 struct soft_wave *w, struct soft_worker *k,

@@ -30,37 +30,6 @@ static void *own_lines(size_t bytes)
 	return memset(xaligned(128, size), 0, size);
 }
 
-struct soft_run *soft_run_new(const struct soft_launch *l)
-{
-	const size_t waves = l->waves_per_group, regs = vgpr_bytes(l);
-	struct soft_run *r = own_lines(sizeof(*r));
-	uint8_t *at;
-
-	r->g.env = &l->env;
-	r->g.wave = own_lines(waves * sizeof(*r->g.wave));
-	r->memory = xaligned(64, waves * regs + l->lds_bytes + 64);
-	at = r->memory;
-	for (size_t i = 0; i < waves; i++) {
-		struct soft_wave *w = &r->g.wave[i];
-
-		w->v[0] = (void *)at;
-		w->v[1] = (void *)(at + regs / 2);
-		if (l->wave_size == SOFT_LANES)
-			w->v[1] = NULL;
-		at += regs;
-	}
-	r->g.lds = at;
-	r->g.lds_size_bytes = l->lds_bytes;
-	return r;
-}
-
-void soft_run_free(struct soft_run *r)
-{
-	free(r->memory);
-	free(r->g.wave);
-	free(r);
-}
-
 static uint32_t *put_words(uint32_t *s, uint64_t v)
 {
 	s[0] = (uint32_t)v;
@@ -171,33 +140,45 @@ static void put_ids(struct soft_wave *w, uint32_t from, uint32_t n, uint32_t y,
 	}
 }
 
-/* Work-item ids: 10 bits each of v0, or v0 to v2; and EXEC. */
+/* A work-item of a workgroup of `size`. */
+struct item {
+	uint32_t id[3];
+	uint32_t left; /* with those behind it */
+};
+
+/*
+ * Work-item ids: 10 bits each of v0, or v0 to v2; and EXEC.  From `at` on,
+ * which comes to the next wave's first.
+ */
 static void vector_state(struct soft_wave *w, const struct soft_launch *l,
-			 const uint32_t size[3])
+			 const uint32_t size[3], struct item *at)
 {
 	const bool packed = soft_gen(l->q->card)->packed_ids;
-	const uint32_t total = size[0] * size[1] * size[2];
 	const uint32_t lanes = (uint32_t)w->wave_size;
-	const uint32_t first = (uint32_t)w->index * lanes;
-	const uint32_t n = total - first < lanes ? total - first : lanes;
-	uint32_t x = first % size[0], y = first / size[0] % size[1];
-	uint32_t z = first / size[0] / size[1];
+	const uint32_t n = at->left < lanes ? at->left : lanes;
 	const uint64_t exec = n == 64 ? UINT64_MAX : (UINT64_C(1) << n) - 1;
+	uint32_t *id = at->id;
 
+	at->left -= n;
 	w->s[ISA_R_EXEC_LO] = (uint32_t)exec;
 	w->s[ISA_R_EXEC_HI] = (uint32_t)(exec >> 32);
 	for (uint32_t i = 0; i < n;) {
-		const uint32_t row = size[0] - x < n - i ? size[0] - x : n - i;
+		const uint32_t left = size[0] - id[0];
+		const uint32_t row = left < n - i ? left : n - i;
 
-		put_row(w, i, row, packed ? x | y << 10 | z << 20 : x);
+		put_row(w, i, row,
+			packed ? id[0] | id[1] << 10 | id[2] << 20 : id[0]);
 		if (!packed)
-			put_ids(w, i, row, y, z, l);
+			put_ids(w, i, row, id[1], id[2], l);
 		i += row;
-		x = 0;
-		if (++y < size[1])
+		id[0] += row;
+		if (id[0] < size[0])
 			continue;
-		y = 0;
-		z++;
+		id[0] = 0;
+		if (++id[1] < size[1])
+			continue;
+		id[1] = 0;
+		id[2]++;
 	}
 }
 
@@ -246,38 +227,73 @@ static void hw_id(struct soft_wave *w, const struct soft_run *r,
 	w->hw_id2 = (queue_id & 7) | (queue_id / 8 & 3) << 4 | 1u << 8;
 }
 
-static void wave_start(struct soft_run *r, int index,
-		       const struct soft_launch *l, const uint32_t size[3])
+/* What stays as it is in all workgroups that are at this place. */
+static void place_wave(struct soft_run *r, int index,
+		       const struct soft_launch *l)
 {
 	struct soft_wave *w = &r->g.wave[index];
+	const size_t half = vgpr_bytes(l) / 2;
+	uint8_t *regs = (uint8_t *)r->memory + 2 * half * (size_t)index;
 
 	w->group = &r->g;
-	w->pc = l->entry;
-	w->scc = false;
-	w->mode = mode_of(l);
-	w->halt = false;
-	w->privileged = l->kd.compute_pgm_rsrc1 & AMD_RSRC1_PRIV;
-	w->trapsts = 0;
+	w->index = index;
 	w->wave_size = (int)l->wave_size;
 	w->n_vgprs = (int)l->n_vgprs;
-	w->index = index;
-	w->scratch = NULL;
+	w->v[0] = (void *)regs;
+	w->v[1] = l->wave_size == SOFT_LANES ? NULL : (void *)(regs + half);
 	w->scratch_lane_bytes = l->scratch_wave_bytes / l->wave_size;
 	w->scratch_va =
 		l->scratch_va +
 		((uint64_t)r->slot * l->waves_per_group + (uint32_t)index) *
 			l->scratch_wave_bytes;
+	hw_id(w, r, l);
+}
+
+struct soft_run *soft_run_new(const struct soft_launch *l, uint32_t slot)
+{
+	const size_t waves = l->waves_per_group, regs = vgpr_bytes(l);
+	struct soft_run *r = own_lines(sizeof(*r));
+
+	r->slot = slot;
+	r->mode = mode_of(l);
+	r->g.env = &l->env;
+	r->g.wave = own_lines(waves * sizeof(*r->g.wave));
+	r->memory = xaligned(64, waves * regs + l->lds_bytes + 64);
+	r->g.lds = (uint8_t *)r->memory + waves * regs;
+	r->g.lds_size_bytes = l->lds_bytes;
+	for (size_t i = 0; i < waves; i++)
+		place_wave(r, (int)i, l);
+	return r;
+}
+
+void soft_run_free(struct soft_run *r)
+{
+	free(r->memory);
+	free(r->g.wave);
+	free(r);
+}
+
+static void wave_start(struct soft_run *r, int index,
+		       const struct soft_launch *l, uint64_t clock)
+{
+	struct soft_wave *w = &r->g.wave[index];
+
+	w->pc = l->entry;
+	w->scc = false;
+	w->mode = r->mode;
+	w->halt = false;
+	w->privileged = l->kd.compute_pgm_rsrc1 & AMD_RSRC1_PRIV;
+	w->trapsts = 0;
+	w->scratch = NULL;
 	w->state = SOFT_READY;
 	w->signalled = w->opened = w->named_opened = false;
 	w->joined = 0;
 	w->fault.kind = SOFT_FAULT_NONE; /* the rest follows with a kind */
 	w->n_insts = 0;
-	w->start_clock = soft_gpu_clock(l->q->card);
-	hw_id(w, r, l);
+	w->start_clock = clock;
 	scalar_state(w, l);
 	if (l->env.traps)
 		trap_state(w, l);
-	vector_state(w, l, size);
 }
 
 static void start_counts(struct soft_run *r, uint32_t items)
@@ -288,15 +304,29 @@ static void start_counts(struct soft_run *r, uint32_t items)
 	r->counts[SOFT_COUNT_ITEMS] = items;
 }
 
-void soft_run_start(struct soft_run *r, const struct soft_launch *l)
+/* The workgroup of this number, x fastest. */
+static void put_id(struct soft_group *g, uint64_t number,
+		   const uint32_t n_groups[3])
+{
+	const uint64_t row = number / n_groups[0];
+
+	g->id[0] = (uint32_t)(number - row * n_groups[0]);
+	g->id[1] = (uint32_t)row;
+	g->id[2] = 0;
+	if (row < n_groups[1])
+		return;
+	g->id[1] = (uint32_t)(row % n_groups[1]);
+	g->id[2] = (uint32_t)(row / n_groups[1]);
+}
+
+void soft_run_start(struct soft_run *r, const struct soft_launch *l,
+		    uint64_t clock)
 {
 	struct soft_group *g = &r->g;
-	const uint64_t index = r->index;
 	uint32_t size[3];
+	struct item at = { .left = 1 };
 
-	g->id[0] = (uint32_t)(index % l->n_groups[0]);
-	g->id[1] = (uint32_t)(index / l->n_groups[0] % l->n_groups[1]);
-	g->id[2] = (uint32_t)(index / l->n_groups[0] / l->n_groups[1]);
+	put_id(g, r->index, l->n_groups);
 	/* The last workgroup of each dimension may be partial. */
 	for (int i = 0; i < 3; i++) {
 		const uint32_t first = g->id[i] * l->packet.workgroup_size[i];
@@ -304,16 +334,18 @@ void soft_run_start(struct soft_run *r, const struct soft_launch *l)
 		size[i] = l->packet.grid_size[i] - first;
 		if (size[i] > l->packet.workgroup_size[i])
 			size[i] = l->packet.workgroup_size[i];
+		at.left *= size[i];
 	}
-	g->n_waves = (int)((size[0] * size[1] * size[2] + l->wave_size - 1) /
-			   l->wave_size);
+	g->n_waves = (int)((at.left + l->wave_size - 1) / l->wave_size);
 	g->n_ended = 0;
 	g->n_waiting = 0;
 	memset(g->named, 0, sizeof(g->named));
 	if (l->counted)
-		start_counts(r, size[0] * size[1] * size[2]);
+		start_counts(r, at.left);
 	/* Hardware leaves them as they are; zero makes runs repeatable. */
 	memset(r->memory, 0, l->waves_per_group * vgpr_bytes(l) + l->lds_bytes);
-	for (int i = 0; i < g->n_waves; i++)
-		wave_start(r, i, l, size);
+	for (int i = 0; i < g->n_waves; i++) {
+		wave_start(r, i, l, clock);
+		vector_state(&g->wave[i], l, size, &at);
+	}
 }

@@ -318,9 +318,8 @@ struct soft_run *soft_dispatch_take(struct soft_dispatch *dp, uint64_t index)
 	if (r) {
 		dp->spare = r->next;
 	} else {
-		r = soft_run_new(&dp->l);
 		/* Memory and scratch slot stay together. */
-		r->slot = dp->resident;
+		r = soft_run_new(&dp->l, dp->resident);
 	}
 	dp->resident++;
 	r->index = index;
@@ -410,25 +409,30 @@ void soft_dispatch_put(struct soft_dispatch *dp, struct soft_run *r,
 	dp->spare = r;
 }
 
-void soft_dispatch_start(struct soft_dispatch *dp, struct soft_run *r)
+void soft_dispatch_start(struct soft_dispatch *dp, struct soft_run *r,
+			 uint64_t clock)
 {
 	if (!r->fresh)
 		return;
-	soft_run_start(r, &dp->l);
+	soft_run_start(r, &dp->l, clock);
 	if (dp->watcher)
 		dp->watcher->ops->group_start(dp->watcher, r, &dp->l);
 	r->fresh = false;
 }
 
-/* A turn of r, and while that ends it, of the next one in its place. */
+/*
+ * A turn of r, and while that ends it, of the next one in its place.  They are
+ * short and start at one time: to read the clock takes as long as to start one.
+ */
 static enum soft_turn run_turns(struct soft_dispatch *dp, struct soft_run *r,
 				struct soft_indices *more,
 				struct soft_worker *k, uint64_t *ended)
 {
+	const uint64_t clock = soft_gpu_clock(dp->l.q->card);
 	enum soft_turn t;
 
 	for (*ended = 0;; ++*ended) {
-		soft_dispatch_start(dp, r);
+		soft_dispatch_start(dp, r, clock);
 		t = run_turn(dp, r, k);
 		if (t != SOFT_TURN_ENDED || more->next >= more->end ||
 		    soft_queue_go(dp->l.q) != SOFT_GO)

@@ -123,7 +123,7 @@ struct soft_run *soft_timed_start(struct soft_timed *t, uint64_t index)
 	pthread_mutex_unlock(&dp->lock);
 	if (!r)
 		return NULL;
-	soft_dispatch_start(dp, r);
+	soft_dispatch_start(dp, r, soft_gpu_clock(dp->l.q->card));
 	r->next = t->resident;
 	t->resident = r;
 	return r;
