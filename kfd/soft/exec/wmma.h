@@ -135,14 +135,13 @@ enum wmma_from {
 /*
  * Microops of what has no modifiers but the signs of integers, for each layout.
  * from[] turns the registers at vreg a into 16 x 16 floats at c, [k][row or
- * column], or into 8 x 16 pairs of halves.  sum[type of C and D, integers:
- * WMMA_IU8] has such at a and b, C and D at vregs c and d, their halves imm
- * bits up, and leaves it to the handler if a sum is a NaN.  NULL: not on such
- * hosts.
+ * column], or into 8 x 16 pairs of halves.  sum[type of C and D, or of integers
+ * A's] has such at a and b, C and D at vregs c and d, their halves imm bits up,
+ * and leaves it to the handler if a sum is a NaN.  NULL: not on such hosts.
  *
  * `bytes` has those of integers for hosts with AVX-512 VNNI: they make 4 x 16
  * words of four bytes, and want to know by mods[0] and mods[1] whether those of
- * A and B are signed.
+ * A and B are signed.  Where from[] has none, its sums read vregs a and b.
  */
 struct soft_wmma_microops {
 	soft_microop_fn *from[WMMA_FROMS][WMMA_LAYOUTS];

@@ -3,8 +3,11 @@
  * products of bytes to a word (AVX-512 VNNI).
  *
  * It multiplies unsigned bytes by signed ones.  Where both are signed, or
- * neither is, those of A are 128 off in the other's sense, and 128 times the
- * sum of B's column is taken back.  Sums are exact but that they wrap.
+ * neither is, those of B are 128 off in the other's sense, and 128 times the
+ * sum of A's row is taken back.  Sums are exact but that they wrap.
+ *
+ * A and B of 8 bits lie in their registers as the sums want them, and are read
+ * there; those of 4 bits are made into such.
  */
 #include "kfd/soft/exec/valu_microop.h"
 #include "kfd/soft/exec/wmma.h"
@@ -15,18 +18,6 @@
 #define ALWAYS static inline __attribute__((always_inline)) TARGET
 
 typedef int32_t word_row[WMMA_N];
-
-static inline void from_8(const struct soft_microop *m, const uintptr_t *base,
-			  enum wmma_layout layout, int sign)
-{
-	word_row *to = (word_row *)m->c;
-
-	(void)sign; /* the sum looks at it */
-	for (int k = 0; k < WORDS; k++)
-		_mm512_store_si512(to[k],
-				   _mm512_loadu_si512(soft_wmma_word(
-					   base, m->a, k, WORDS, layout)));
-}
 
 /* Elements 0, 2, 4, 6 and 1, 3, 5, 7 of a word, in A as in B. */
 static inline void from_4(const struct soft_microop *m, const uintptr_t *base,
@@ -47,7 +38,6 @@ static inline void from_4(const struct soft_microop *m, const uintptr_t *base,
 }
 
 #define EACH_FROM(X) \
-	X(8, WMMA_FROM_U8, from_8, 0) \
 	X(u4, WMMA_FROM_U4, from_4, 0) \
 	X(i4, WMMA_FROM_I4, from_4, 8)
 #define FROM_LAYOUT(layout, name, fn, sign) \
@@ -61,42 +51,56 @@ static inline void from_4(const struct soft_microop *m, const uintptr_t *base,
 #define FROM(name, from, ...) SOFT_WMMA_EACH(FROM_LAYOUT, name, __VA_ARGS__)
 EACH_FROM(FROM)
 
-/* sum + a * b, of which one is unsigned and one signed. */
-ALWAYS __m512i add_products(__m512i sum, __m512i a, __m512i b, bool signed_b)
+/* Word k of all rows of A, or columns of B. */
+ALWAYS const int32_t *word_at(const uintptr_t *base, uintptr_t at, int k,
+			      enum wmma_layout layout, bool in_place)
 {
-	return signed_b ? _mm512_dpbusd_epi32(sum, a, b) :
-			  _mm512_dpbusd_epi32(sum, b, a);
+	return in_place ?
+		       (const int32_t *)soft_wmma_word(base, at, k, WORDS,
+						       layout) :
+		       ((const word_row *)at)[k];
+}
+
+/* sum + a * b, of which one is unsigned and one signed. */
+ALWAYS __m512i add_products(__m512i sum, __m512i a, __m512i b, bool signed_a)
+{
+	return signed_a ? _mm512_dpbusd_epi32(sum, b, a) :
+			  _mm512_dpbusd_epi32(sum, a, b);
 }
 
 ALWAYS void add_all(const struct soft_microop *m, const uintptr_t *base,
-		    enum wmma_layout layout, bool signed_b)
+		    enum wmma_layout layout, bool in_place, bool signed_a)
 {
 	const bool equal = m->mods[0] == m->mods[1];
 	const __m512i off = _mm512_set1_epi8(equal ? -128 : 0);
-	__m512i sum[WMMA_N], b[WORDS], back = _mm512_setzero_si512();
-	_Alignas(64) word_row a[WORDS];
+	__m512i sum[WMMA_N], b[WORDS], backs = _mm512_setzero_si512();
+	_Alignas(64) word_row back;
+	const int32_t *a[WORDS];
 
 	for (int k = 0; k < WORDS; k++) {
-		const __m512i v = _mm512_load_si512(((word_row *)m->a)[k]);
-
-		b[k] = _mm512_load_si512(((word_row *)m->b)[k]);
-		_mm512_store_si512(a[k], _mm512_xor_si512(v, off));
-		back = add_products(back, off, b[k], signed_b);
+		a[k] = word_at(base, m->a, k, layout, in_place);
+		b[k] = _mm512_xor_si512(
+			_mm512_loadu_si512(
+				word_at(base, m->b, k, layout, in_place)),
+			off);
+		backs = add_products(backs, _mm512_loadu_si512(a[k]), off,
+				     signed_a);
 	}
+	_mm512_store_si512(back, backs);
 	/* From memory they are spread by the load itself; gcc would shuffle. */
-	__asm__("" : "+m"(a));
+	__asm__("" : "+m"(back));
 #pragma GCC unroll 16
 	for (int r = 0; r < WMMA_N; r++)
 		sum[r] =
 			_mm512_sub_epi32(_mm512_loadu_si512(soft_wmma_row(
 						 base, m->c, r, layout, false)),
-					 back);
+					 _mm512_set1_epi32(back[r]));
 	for (int k = 0; k < WORDS; k++)
 #pragma GCC unroll 16
 		for (int r = 0; r < WMMA_N; r++)
 			sum[r] = add_products(sum[r],
 					      _mm512_set1_epi32(a[k][r]), b[k],
-					      signed_b);
+					      signed_a);
 #pragma GCC unroll 16
 	for (int r = 0; r < WMMA_N; r++)
 		_mm512_storeu_si512(soft_wmma_row(base, m->d, r, layout, false),
@@ -104,14 +108,14 @@ ALWAYS void add_all(const struct soft_microop *m, const uintptr_t *base,
 }
 
 /* What has locals in memory is a function of its own, as in wmma_simd.c. */
-#define SUM_LAYOUT(layout, name) \
+#define SUM_LAYOUT(layout, name, in_place) \
 	static __attribute__((noinline)) TARGET void name##_##layout( \
 		const struct soft_microop *m, const uintptr_t *base) \
 	{ \
-		if (m->mods[1]) \
-			add_all(m, base, layout, true); \
+		if (m->mods[0]) \
+			add_all(m, base, layout, in_place, true); \
 		else \
-			add_all(m, base, layout, false); \
+			add_all(m, base, layout, in_place, false); \
 	} \
 	static void microop_##name##_##layout(struct soft_wave *w, \
 					      const struct soft_microop *m, \
@@ -120,15 +124,16 @@ ALWAYS void add_all(const struct soft_microop *m, const uintptr_t *base,
 		name##_##layout(m, base); \
 		SOFT_NEXT(w, m, base); \
 	}
-SOFT_WMMA_EACH(SUM_LAYOUT, sum)
+SOFT_WMMA_EACH(SUM_LAYOUT, sum, false)
+SOFT_WMMA_EACH(SUM_LAYOUT, sum_in_place, true)
 
 #define NAMED(layout, name) [layout] = microop_##name##_##layout,
 #define FROM_ROW(name, from, ...) \
 	[from] = { SOFT_WMMA_EACH(NAMED, from_##name) },
 const struct soft_wmma_microops SIMD(soft_wmma_bytes) = {
-	.from = { EACH_FROM(FROM_ROW)[WMMA_FROM_I8] = { SOFT_WMMA_EACH(
-			  NAMED, from_8) } },
-	.sum = { [WMMA_IU8] = { SOFT_WMMA_EACH(NAMED, sum) } },
+	.from = { EACH_FROM(FROM_ROW) },
+	.sum = { [WMMA_IU8] = { SOFT_WMMA_EACH(NAMED, sum_in_place) },
+		 [WMMA_IU4] = { SOFT_WMMA_EACH(NAMED, sum) } },
 };
 #else
 const struct soft_wmma_microops SIMD(soft_wmma_bytes) = { .bytes = NULL };

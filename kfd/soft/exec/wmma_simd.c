@@ -548,7 +548,8 @@ EACH_SUM(SUM)
 #define SUM_ROW_OF(name, sums, acc) [acc] = { SOFT_WMMA_EACH(NAMED, name) },
 const struct soft_wmma_microops SIMD(soft_wmma_microops) = {
 	.from = { EACH_FROM(FROM_ROW) },
-	.sum = { EACH_SUM(SUM_ROW_OF) },
+	.sum = { EACH_SUM(SUM_ROW_OF)[WMMA_IU4] = { SOFT_WMMA_EACH(NAMED,
+								   i32) } },
 	.bytes = SOFT_WMMA_BYTES,
 };
 #else

@@ -47,13 +47,12 @@ find_microops(const struct soft_translator *t, enum wmma_type in)
 	return all;
 }
 
-/* The fragment of an operand, made into what sums want; NULL: no room. */
+/* The fragment of an operand, made by `from`; NULL: no room. */
 static uint8_t *find_fragment(struct soft_translator *t,
 			      const struct soft_uop *u,
-			      const struct isa_operand *o, enum wmma_type in,
-			      enum wmma_layout layout)
+			      const struct isa_operand *o, enum wmma_from kind,
+			      soft_microop_fn *from)
 {
-	enum wmma_from kind = fragment_kind(in, o);
 	struct soft_microop *m;
 	int i = 0;
 
@@ -74,13 +73,25 @@ static uint8_t *find_fragment(struct soft_translator *t,
 		t->n_fragments++;
 	}
 	if (!t->fragment[i].valid) {
-		m = soft_translator_emit(
-			t, find_microops(t, in)->from[kind][layout], u);
+		m = soft_translator_emit(t, from, u);
 		m->a = (uintptr_t)o->reg * SOFT_VREG_BYTES;
 		m->c = (uintptr_t)t->fragment[i].vreg;
 		t->fragment[i].valid = true;
 	}
 	return t->fragment[i].vreg;
+}
+
+/* Where the sum finds an operand: in a fragment, or its registers. */
+static bool find_operand(struct soft_translator *t, const struct soft_uop *u,
+			 const struct isa_operand *o, enum wmma_type in,
+			 enum wmma_layout layout, uintptr_t *at)
+{
+	const enum wmma_from kind = fragment_kind(in, o);
+	soft_microop_fn *from = find_microops(t, in)->from[kind][layout];
+
+	*at = from ? (uintptr_t)find_fragment(t, u, o, kind, from) :
+		     (uintptr_t)o->reg * SOFT_VREG_BYTES;
+	return !from || *at;
 }
 
 static void forget_fragment(struct soft_translator *t, int reg, int end)
@@ -107,26 +118,27 @@ bool soft_translate_wmma(struct soft_translator *t, const struct soft_uop *u)
 {
 	const struct isa_operand *o = u->in.opnd; /* D, A, B, C */
 	size_t before = t->microops.len;
-	uint8_t *a, *b;
 	struct soft_microop *m;
+	enum wmma_type sum;
+	uintptr_t a, b;
 	struct wmma w;
 
 	if (u->fn != soft_wmma_run || !t->simd->wmma->from[0][0])
 		return false;
 	soft_wmma_types(u, t->wide, &w);
+	sum = w.acc == WMMA_IU8 ? w.in : w.acc;
 	if (!is_plain(&u->in, &w))
 		return false;
-	a = find_fragment(t, u, &o[1], w.in, w.layout);
-	b = a ? find_fragment(t, u, &o[2], w.in_b, w.layout) : NULL;
-	if (!b) {
+	if (!find_operand(t, u, &o[1], w.in, w.layout, &a) ||
+	    !find_operand(t, u, &o[2], w.in_b, w.layout, &b)) {
 		t->microops.len = before;
 		t->n_fragments = 0;
 		return false;
 	}
-	m = soft_translator_emit(
-		t, find_microops(t, w.in)->sum[w.acc][w.layout], u);
-	m->a = (uintptr_t)a;
-	m->b = (uintptr_t)b;
+	m = soft_translator_emit(t, find_microops(t, w.in)->sum[sum][w.layout],
+				 u);
+	m->a = a;
+	m->b = b;
 	m->c = o[3].reg * SOFT_VREG_BYTES;
 	m->d = o[0].reg * SOFT_VREG_BYTES;
 	m->imm = (uint32_t)w.shift;
