@@ -59,7 +59,7 @@ struct soft_line {
 	uint64_t va, size_bytes;
 	uintptr_t host;
 };
-#define SOFT_LINES 8 /* for each kind of move */
+#define SOFT_LINES 64 /* for each kind of move */
 
 struct soft_code_cache {
 	struct soft_node **slot; /* [n_slots], open addressing */
@@ -71,7 +71,7 @@ struct soft_code_cache {
 	struct soft_native *native;   /* their host code */
 	struct soft_node *cur;	    /* being executed; NULL while fetching */
 	struct soft_range recent[SOFT_RECENT]; /* found in this slice */
-	struct soft_line line[2][2][SOFT_LINES]; /* [flat][store][] */
+	struct soft_line line[SOFT_LINES][2][2]; /* [][flat][store] */
 	unsigned n_lines; /* microops that were given one */
 	unsigned n_loads; /* microops that fetch ahead */
 	unsigned n_found;

@@ -42,8 +42,10 @@ bool soft_executes(enum isa_gen gen)
 
 static void forget_ranges(struct soft_code_cache *c)
 {
+	const size_t used = c->n_lines < SOFT_LINES ? c->n_lines : SOFT_LINES;
+
 	memset(c->recent, 0, sizeof(c->recent));
-	memset(c->line, 0, sizeof(c->line));
+	memset(c->line, 0, used * sizeof(c->line[0]));
 }
 
 void soft_code_cache_reset(struct soft_code_cache *c)

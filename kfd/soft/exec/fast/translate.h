@@ -223,9 +223,9 @@ bool soft_translate_scalar_load(struct soft_translator *t,
 static inline struct soft_line *soft_line_of(struct soft_code_cache *c,
 					     const struct soft_microop *m)
 {
-	return &c->line[m->u->in.fmt == ISA_FMT_FLAT]
-		       [(m->mods[1] & SOFT_MEM_WRITE) != 0]
-		       [m->mask_out % SOFT_LINES];
+	return &c->line[m->mask_out % SOFT_LINES]
+		       [m->u->in.fmt == ISA_FMT_FLAT]
+		       [(m->mods[1] & SOFT_MEM_WRITE) != 0];
 }
 
 static inline struct soft_pattern *soft_pattern_of(const struct soft_microop *m)
