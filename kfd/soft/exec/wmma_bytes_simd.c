@@ -73,10 +73,11 @@ ALWAYS void add_all(const struct soft_microop *m, const uintptr_t *base,
 {
 	const bool equal = m->mods[0] == m->mods[1];
 	const __m512i off = _mm512_set1_epi8(equal ? -128 : 0);
-	__m512i sum[WMMA_N], b[WORDS], backs = _mm512_setzero_si512();
+	__m512i c[WMMA_N], b[WORDS], backs = _mm512_setzero_si512();
 	_Alignas(64) word_row back;
 	const int32_t *a[WORDS];
 
+#pragma GCC unroll 4
 	for (int k = 0; k < WORDS; k++) {
 		a[k] = word_at(base, m->a, k, layout, in_place);
 		b[k] = _mm512_xor_si512(
@@ -91,20 +92,19 @@ ALWAYS void add_all(const struct soft_microop *m, const uintptr_t *base,
 	__asm__("" : "+m"(back));
 #pragma GCC unroll 16
 	for (int r = 0; r < WMMA_N; r++)
-		sum[r] =
-			_mm512_sub_epi32(_mm512_loadu_si512(soft_wmma_row(
-						 base, m->c, r, layout, false)),
-					 _mm512_set1_epi32(back[r]));
-	for (int k = 0; k < WORDS; k++)
+		c[r] = _mm512_loadu_si512(
+			soft_wmma_row(base, m->c, r, layout, false));
 #pragma GCC unroll 16
-		for (int r = 0; r < WMMA_N; r++)
-			sum[r] = add_products(sum[r],
-					      _mm512_set1_epi32(a[k][r]), b[k],
-					      signed_a);
-#pragma GCC unroll 16
-	for (int r = 0; r < WMMA_N; r++)
+	for (int r = 0; r < WMMA_N; r++) {
+		__m512i v = _mm512_sub_epi32(c[r], _mm512_set1_epi32(back[r]));
+
+#pragma GCC unroll 4
+		for (int k = 0; k < WORDS; k++)
+			v = add_products(v, _mm512_set1_epi32(a[k][r]), b[k],
+					 signed_a);
 		_mm512_storeu_si512(soft_wmma_row(base, m->d, r, layout, false),
-				    sum[r]);
+				    v);
+	}
 }
 
 /* What has locals in memory is a function of its own, as in wmma_simd.c. */

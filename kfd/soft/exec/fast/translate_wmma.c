@@ -81,7 +81,15 @@ static uint8_t *find_fragment(struct soft_translator *t,
 	return t->fragment[i].vreg;
 }
 
-/* Where the sum finds an operand: in a fragment, or its registers. */
+static bool do_overlap(const struct isa_operand *a, const struct isa_operand *b)
+{
+	return a->reg < b->reg + b->dwords && b->reg < a->reg + a->dwords;
+}
+
+/*
+ * Where the sum finds A or B: in a fragment, or its registers, if those are
+ * none that it writes.
+ */
 static bool find_operand(struct soft_translator *t, const struct soft_uop *u,
 			 const struct isa_operand *o, enum wmma_type in,
 			 enum wmma_layout layout, uintptr_t *at)
@@ -91,7 +99,7 @@ static bool find_operand(struct soft_translator *t, const struct soft_uop *u,
 
 	*at = from ? (uintptr_t)find_fragment(t, u, o, kind, from) :
 		     (uintptr_t)o->reg * SOFT_VREG_BYTES;
-	return !from || *at;
+	return from ? *at != 0 : !do_overlap(o, &u->in.opnd[0]);
 }
 
 static void forget_fragment(struct soft_translator *t, int reg, int end)
