@@ -225,21 +225,19 @@ static enum cpu_gemm_type attention_as(const struct cpu *s,
 		       CPU_GEMM_BF16;
 }
 
-/* Queries, scaled, side by side. */
+/* Queries side by side. */
 static void copy_queries(const struct attention *t)
 {
 	const struct cpu *s = t->w->s;
 	const struct qwen_config *c = &s->m->config;
 	const uint32_t n = t->per * t->d;
-	const float scale = (float)(1 / sqrt(t->d));
 
 	for (uint32_t i = 0; i < t->run->n; i++) {
 		size_t row = (size_t)(t->run->first + i) * c->heads +
 			     t->place.head * t->per;
-		const float *q = s->q + row * t->d;
-		float *to = t->w->query + (size_t)i * n;
-		for (uint32_t j = 0; j < n; j++)
-			to[j] = q[j] * scale;
+
+		memcpy(t->w->query + (size_t)i * n, s->q + row * t->d,
+		       n * sizeof(float));
 	}
 }
 
@@ -294,7 +292,7 @@ static void compute_scores(const struct attention *t)
 	const struct cpu_gemm g = { .m = t->run->n * t->per - row,
 				    .n = t->n,
 				    .k = t->d,
-				    .alpha = 1,
+				    .alpha = (float)(1 / sqrt(t->d)),
 				    .a = t->w->query + row * t->d,
 				    .lda = t->d,
 				    .b = m.data,
@@ -370,8 +368,9 @@ static void put_sums(const struct attention *t)
 		const float *sum = t->w->sum + (size_t)i * t->d;
 		float share = (float)(1 / t->w->part[i].sum);
 		float *a = s->a + row * t->d;
-		for (uint32_t j = 0; j < t->d; j++)
-			a[j] = sum[j] * share;
+
+		memset(a, 0, t->d * sizeof(*a));
+		s->m->kernels->axpy(share, sum, a, t->d);
 		cpu_turn_back(s, a);
 	}
 }
