@@ -5,6 +5,8 @@
  * one, in their order.  All numbers are little-endian; `half` is an f16.  A
  * block's codes come in runs: of 32 values (or 64) the first half lies in the
  * low bits of its bytes, the second half in the high ones.
+ *
+ * Codes are taken out of 16 bytes at a time and become floats all at once.
  */
 #include "engine/weights/kernels_simd.h"
 
@@ -16,12 +18,88 @@ static inline float half_at(const uint8_t *p)
 	return f16_one(h);
 }
 
-static inline uint32_t word_at(const uint8_t *p)
-{
-	uint32_t w;
+/* ---- codes ---- */
 
-	memcpy(&w, p, 4);
-	return w;
+#define EACH_BYTE UINT64_C(0x0101010101010101)
+
+/* Sixteen bytes: what is stored in halves would have to be waited for. */
+typedef uint64_t codes __attribute__((vector_size(16)));
+
+/* Of each of 16 bytes `bits` bits from bit `at` on. */
+static inline codes fields(const uint8_t *p, int at, int bits)
+{
+	codes w;
+
+	memcpy(&w, p, sizeof(w));
+	return w >> at & EACH_BYTE * ((1u << bits) - 1);
+}
+
+/* Of 8 bytes two bits from bit `at` on; then the two behind them. */
+static inline codes two_fields(const uint8_t *p, int at)
+{
+	const codes by = { (uint64_t)at, (uint64_t)at + 2 };
+	uint64_t w;
+
+	memcpy(&w, p, sizeof(w));
+	return (codes){ w, w } >> by & EACH_BYTE * 3;
+}
+
+/* The bits of two bytes, from the lowest on, a byte for each. */
+static inline codes spread_bits(const uint8_t *p)
+{
+	const __m128i place = _mm_set_epi64x(0x0101010101010101, 0);
+	const __m128i bit = _mm_set1_epi64x(0x8040201008040201);
+	const __m128i all = _mm_shuffle_epi8(
+		_mm_cvtsi32_si128(p[0] | p[1] << 8), place);
+
+	return (codes)_mm_cmpeq_epi8(_mm_and_si128(all, bit), bit) & EACH_BYTE;
+}
+
+static inline void put_codes(uint8_t *to, codes c)
+{
+	memcpy(to, &c, sizeof(c));
+}
+
+/* Of 32 values in 16 bytes. */
+static inline void take_halves(const uint8_t *q, uint8_t *code)
+{
+	put_codes(code, fields(q, 0, 4));
+	put_codes(code + 16, fields(q, 4, 4));
+}
+
+/* The same, with a fifth bit from 4 bytes. */
+static inline void take_fives(const uint8_t *q, const uint8_t *high,
+			      uint8_t *code)
+{
+	put_codes(code, fields(q, 0, 4) | spread_bits(high) << 4);
+	put_codes(code + 16, fields(q, 4, 4) | spread_bits(high + 2) << 4);
+}
+
+/* d (code - zero) */
+static inline void scale_codes(const uint8_t *code, int n, float d, float zero,
+			       float *y)
+{
+	for (int i = 0; i < n; i += LANES)
+		store(y + i, splat(d) * (load_i8((const int8_t *)code + i) -
+					 splat(zero)));
+}
+
+/* d code - less */
+static inline void scale_less(const uint8_t *code, int n, float d, float less,
+			      float *y)
+{
+	for (int i = 0; i < n; i += LANES)
+		store(y + i, splat(d) * load_i8((const int8_t *)code + i) -
+				     splat(less));
+}
+
+/* d code + more */
+static inline void scale_more(const uint8_t *code, int n, float d, float more,
+			      float *y)
+{
+	for (int i = 0; i < n; i += LANES)
+		store(y + i, splat(d) * load_i8((const int8_t *)code + i) +
+				     splat(more));
 }
 
 /* ---- blocks of 32 ---- */
@@ -29,60 +107,43 @@ static inline uint32_t word_at(const uint8_t *p)
 /* half d, i8 q[32]: d q */
 static void unpack_Q8_0(const uint8_t *b, float *y)
 {
-	const vf d = splat(half_at(b));
-
-	for (int i = 0; i < 32; i += LANES)
-		store(y + i, d * load_i8((const int8_t *)b + 2 + i));
+	scale_codes(b + 2, 32, half_at(b), 0, y);
 }
 
 /* half d, u4 q[32]: d (q - 8) */
 static void unpack_Q4_0(const uint8_t *b, float *y)
 {
-	const float d = half_at(b);
+	uint8_t code[32];
 
-	for (int i = 0; i < 16; i++) {
-		y[i] = d * (float)((b[2 + i] & 15) - 8);
-		y[i + 16] = d * (float)((b[2 + i] >> 4) - 8);
-	}
+	take_halves(b + 2, code);
+	scale_codes(code, 32, half_at(b), 8, y);
 }
 
 /* half d, half m, u4 q[32]: d q + m */
 static void unpack_Q4_1(const uint8_t *b, float *y)
 {
-	const float d = half_at(b), m = half_at(b + 2);
+	uint8_t code[32];
 
-	for (int i = 0; i < 16; i++) {
-		y[i] = d * (float)(b[4 + i] & 15) + m;
-		y[i + 16] = d * (float)(b[4 + i] >> 4) + m;
-	}
+	take_halves(b + 4, code);
+	scale_more(code, 32, half_at(b), half_at(b + 2), y);
 }
 
 /* half d, u1 h[32], u4 q[32]: d (q + 16 h - 16) */
 static void unpack_Q5_0(const uint8_t *b, float *y)
 {
-	const float d = half_at(b);
-	const uint32_t h = word_at(b + 2);
+	uint8_t code[32];
 
-	for (int i = 0; i < 16; i++) {
-		int low = (b[6 + i] & 15) | (int)(h >> i & 1) << 4;
-		int high = b[6 + i] >> 4 | (int)(h >> (i + 16) & 1) << 4;
-		y[i] = d * (float)(low - 16);
-		y[i + 16] = d * (float)(high - 16);
-	}
+	take_fives(b + 6, b + 2, code);
+	scale_codes(code, 32, half_at(b), 16, y);
 }
 
 /* half d, half m, u1 h[32], u4 q[32]: d (q + 16 h) + m */
 static void unpack_Q5_1(const uint8_t *b, float *y)
 {
-	const float d = half_at(b), m = half_at(b + 2);
-	const uint32_t h = word_at(b + 4);
+	uint8_t code[32];
 
-	for (int i = 0; i < 16; i++) {
-		int low = (b[8 + i] & 15) | (int)(h >> i & 1) << 4;
-		int high = b[8 + i] >> 4 | (int)(h >> (i + 16) & 1) << 4;
-		y[i] = d * (float)low + m;
-		y[i + 16] = d * (float)high + m;
-	}
+	take_fives(b + 8, b + 4, code);
+	scale_more(code, 32, half_at(b), half_at(b + 2), y);
 }
 
 /* The values that IQ4's codes stand for: closer together around zero. */
@@ -148,15 +209,14 @@ static inline int min_of(const uint8_t *s, int i)
 static void unpack_Q4_K(const uint8_t *b, float *y)
 {
 	const float d = half_at(b), dmin = half_at(b + 2);
+	uint8_t code[32];
 
 	for (int i = 0; i < 8; i++) {
-		const float by = d * (float)scale_of(b + 4, i);
-		const float less = dmin * (float)min_of(b + 4, i);
-		const uint8_t *q = b + 16 + i / 2 * 32;
-		for (int k = 0; k < 32; k++) {
-			int code = i % 2 ? q[k] >> 4 : q[k] & 15;
-			y[32 * i + k] = by * (float)code - less;
-		}
+		for (int k = 0; k < 32; k += 16)
+			put_codes(code + k, fields(b + 16 + i / 2 * 32 + k,
+						   i % 2 * 4, 4));
+		scale_less(code, 32, d * (float)scale_of(b + 4, i),
+			   dmin * (float)min_of(b + 4, i), y + 32 * i);
 	}
 }
 
@@ -164,16 +224,16 @@ static void unpack_Q4_K(const uint8_t *b, float *y)
 static void unpack_Q5_K(const uint8_t *b, float *y)
 {
 	const float d = half_at(b), dmin = half_at(b + 2);
+	uint8_t code[32];
 
 	for (int i = 0; i < 8; i++) {
-		const float by = d * (float)scale_of(b + 4, i);
-		const float less = dmin * (float)min_of(b + 4, i);
-		const uint8_t *q = b + 48 + i / 2 * 32;
-		for (int k = 0; k < 32; k++) {
-			int code = i % 2 ? q[k] >> 4 : q[k] & 15;
-			code |= (b[16 + k] >> i & 1) << 4;
-			y[32 * i + k] = by * (float)code - less;
-		}
+		for (int k = 0; k < 32; k += 16)
+			put_codes(code + k,
+				  fields(b + 48 + i / 2 * 32 + k, i % 2 * 4,
+					 4) |
+					  fields(b + 16 + k, i, 1) << 4);
+		scale_less(code, 32, d * (float)scale_of(b + 4, i),
+			   dmin * (float)min_of(b + 4, i), y + 32 * i);
 	}
 }
 
@@ -185,16 +245,20 @@ static void unpack_Q5_K(const uint8_t *b, float *y)
 static void unpack_Q6_K(const uint8_t *b, float *y)
 {
 	const float d = half_at(b + 208);
+	uint8_t code[32];
 
-	for (int i = 0; i < 16; i++) {
-		const uint8_t *low = b + i / 8 * 64 + i % 4 * 16;
-		const uint8_t *high = b + 128 + i / 8 * 32 + i % 2 * 16;
-		const float by = d * (float)(int8_t)b[192 + i];
-		for (int k = 0; k < 16; k++) {
-			int code = (low[k] >> i % 8 / 4 * 4 & 15) |
-				   (high[k] >> i % 8 / 2 * 2 & 3) << 4;
-			y[16 * i + k] = by * (float)(code - 32);
-		}
+	for (int i = 0; i < 8; i++) {
+		const uint8_t *low = b + i / 4 * 64 + i % 2 * 32;
+		const uint8_t *high = b + 128 + i / 4 * 32;
+
+		for (int k = 0; k < 32; k += 16)
+			put_codes(code + k,
+				  fields(low + k, i % 4 / 2 * 4, 4) |
+					  fields(high + k, i % 4 * 2, 2) << 4);
+		for (int k = 0; k < 32; k += 16)
+			scale_codes(code + k, 16,
+				    d * (float)(int8_t)b[192 + 2 * i + k / 16],
+				    32, y + 32 * i + k);
 	}
 }
 
@@ -202,14 +266,18 @@ static void unpack_Q6_K(const uint8_t *b, float *y)
 static void unpack_Q2_K(const uint8_t *b, float *y)
 {
 	const float d = half_at(b + 80), dmin = half_at(b + 82);
+	uint8_t code[32];
 
-	for (int i = 0; i < 16; i++) {
-		const float by = d * (float)(b[i] & 15);
-		const float less = dmin * (float)(b[i] >> 4);
-		const uint8_t *q = b + 16 + i / 8 * 32 + i % 2 * 16;
-		for (int k = 0; k < 16; k++)
-			y[16 * i + k] = by * (float)(q[k] >> i % 8 / 2 * 2 & 3) -
-					less;
+	for (int i = 0; i < 8; i++) {
+		for (int k = 0; k < 32; k += 16)
+			put_codes(code + k, fields(b + 16 + i / 4 * 32 + k,
+						   i % 4 * 2, 2));
+		for (int k = 0; k < 32; k += 16) {
+			const uint8_t s = b[2 * i + k / 16];
+
+			scale_less(code + k, 16, d * (float)(s & 15),
+				   dmin * (float)(s >> 4), y + 32 * i + k);
+		}
 	}
 }
 
@@ -222,18 +290,16 @@ static void unpack_Q3_K(const uint8_t *b, float *y)
 {
 	const float d = half_at(b + 108);
 	const uint8_t *s = b + 96;
+	uint8_t code[16];
 
 	for (int i = 0; i < 16; i++) {
 		int scale = (i < 8 ? s[i] & 15 : s[i - 8] >> 4) |
 			    (s[8 + i % 4] >> i / 4 * 2 & 3) << 4;
-		const float by = d * (float)(scale - 32);
 		const uint8_t *q = b + 32 + i / 8 * 32 + i % 2 * 16;
-		const uint8_t *high = b + i % 2 * 16;
-		for (int k = 0; k < 16; k++) {
-			int code = (q[k] >> i % 8 / 2 * 2 & 3) |
-				   (high[k] >> i / 2 & 1) << 2;
-			y[16 * i + k] = by * (float)(code - 4);
-		}
+
+		put_codes(code, fields(q, i % 8 / 2 * 2, 2) |
+					fields(b + i % 2 * 16, i / 2, 1) << 2);
+		scale_codes(code, 16, d * (float)(scale - 32), 4, y + 16 * i);
 	}
 }
 
@@ -253,41 +319,39 @@ static void unpack_IQ4_XS(const uint8_t *b, float *y)
 
 /* ---- our own ---- */
 
-/*
- * Codes of 32 values: two bits of values k, k + 8, k + 16 and k + 24 lie in byte
- * k of 8, from the lowest on.
- */
-static inline int two_bits(const uint8_t *b, int i)
-{
-	return b[i % 8] >> i / 8 * 2 & 3;
-}
+/* Two bits of values k, k + 8, k + 16 and k + 24 lie in byte k of 8. */
+
 
 /* half d, then of each 32 values u4 low[32] as in Q4_0, u2 high: d (q - 32) */
 static void unpack_six(const uint8_t *b, int n, float *y)
 {
 	const float d = half_at(b);
+	uint8_t code[32];
 
 	b += 2;
-	for (int g = 0; g < n; g += 32, b += 24, y += 32)
-		for (int i = 0; i < 32; i++) {
-			int code = (b[i % 16] >> i / 16 * 4 & 15) |
-				   two_bits(b + 16, i) << 4;
-			y[i] = d * (float)(code - 32);
-		}
+	for (int g = 0; g < n; g += 32, b += 24) {
+		for (int i = 0; i < 2; i++)
+			put_codes(code + 16 * i,
+				  fields(b, 4 * i, 4) |
+					  two_fields(b + 16, 4 * i) << 4);
+		scale_codes(code, 32, d, 32, y + g);
+	}
 }
 
 /* half d, then of each 32 values u2 low, u1 high[32]: d (q - 4) */
 static void unpack_three(const uint8_t *b, int n, float *y)
 {
 	const float d = half_at(b);
+	uint8_t code[32];
 
 	b += 2;
-	for (int g = 0; g < n; g += 32, b += 12, y += 32)
-		for (int i = 0; i < 32; i++) {
-			int code = two_bits(b, i) |
-				   (b[8 + i / 8] >> i % 8 & 1) << 2;
-			y[i] = d * (float)(code - 4);
-		}
+	for (int g = 0; g < n; g += 32, b += 12) {
+		for (int i = 0; i < 2; i++)
+			put_codes(code + 16 * i,
+				  two_fields(b, 4 * i) |
+					  spread_bits(b + 8 + 2 * i) << 2);
+		scale_codes(code, 32, d, 4, y + g);
+	}
 }
 
 #define OWN(NAME, how, n) \
