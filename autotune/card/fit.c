@@ -201,14 +201,127 @@ static bool check_all(struct search *s, struct card_data *got, bool *open)
 	return true;
 }
 
+/* ---- what is odd ---- */
+
+/* One point, with a parameter and one of card_rest() so. */
+struct trial {
+	struct search *s;
+	int point;
+	double value;
+	enum cost_row rest;
+	struct card_data *got;
+};
+
+static bool simulate_trial(const struct trial *t, double rest, double *figure)
+{
+	const struct card_point *p = &t->s->list.v[t->point];
+	bool which[CARD_POINTS_MAX] = { false };
+	struct cost_value *v = t->s->f->costs.row;
+
+	which[t->point] = true;
+	v[p->row].value = t->value;
+	v[t->rest].value = rest;
+	if (!card_observe(&t->s->f->costs, which, t->got, t->s->how->stop,
+			  t->s->e))
+		return false;
+	*figure = figure_of(p, &t->got->point[t->point]);
+	return true;
+}
+
+/* Too little is simulated at `few`; at `end` it is `got`, which is more. */
+static bool halve_range(const struct trial *t, double few, double end,
+			double got, bool *found)
+{
+	struct way *w = &t->s->way[t->point];
+
+	while (off_by(w, got) > NEAR) {
+		const double at = card_round(t->rest, (few + end) / 2);
+
+		if (at == few || at == end || fabs(few / end - 1) < ENOUGH)
+			return true;
+		if (!simulate_trial(t, at, &got))
+			return false;
+		if (got < w->want)
+			few = at;
+		else
+			end = at;
+	}
+	w->theta = w->best = t->value;
+	w->was = got;
+	*found = w->settled = true;
+	return true;
+}
+
+/*
+ * A point between what two whole numbers of cycles make: something that only
+ * products tell may hold instructions up, such as a queue that is shorter than
+ * what is on its way.  Costs stay as they are unless it is found.
+ */
+static bool explain_point(struct search *s, int point, struct card_data *got,
+			  bool *found)
+{
+	const struct card_point *p = &s->list.v[point];
+	const struct way *w = &s->way[point];
+	const double best = w->best;
+	struct trial t = { .s = s, .point = point, .got = got };
+	int n;
+	const enum cost_row *rest = card_rest(&n);
+
+	t.value = best - (w->was > w->want);
+	*found = false;
+	if (card_round(p->row, best + .25) != best || t.value < 1)
+		return true; /* no whole numbers, or none is left */
+	for (int i = 0; i < 2 * n && !*found; i++) {
+		const double was = cost_value(&s->f->costs, rest[i / 2]);
+		double end[2], y;
+
+		t.rest = rest[i / 2];
+		card_range(t.rest, &end[0], &end[1]);
+		if (!simulate_trial(&t, end[i % 2], &y))
+			return false;
+		if (y >= w->want * (1 - NEAR) &&
+		    !halve_range(&t, was, end[i % 2], y, found))
+			return false;
+		if (*found)
+			break;
+		s->f->costs.row[t.rest].value = was;
+		s->f->costs.row[p->row].value = best;
+	}
+	return true;
+}
+
+static bool explain_odd(struct search *s, struct card_data *got, bool *any)
+{
+	*any = false;
+	for (int i = 0; i < s->list.n; i++) {
+		bool found;
+
+		if (!s->wanted[i] || off_by(&s->way[i], s->way[i].was) <= NEAR)
+			continue;
+		if (!explain_point(s, i, got, &found))
+			return false;
+		*any |= found;
+	}
+	return true;
+}
+
+static bool fit_passes(struct search *s, struct card_data *got)
+{
+	bool open = true, ok = true;
+
+	for (int pass = 0; ok && open && pass < PASSES; pass++)
+		ok = settle_all(s, got) && check_all(s, got, &open);
+	return ok;
+}
+
 static bool fit_points(struct search *s)
 {
 	struct card_data *got = xcalloc(1, sizeof(*got));
-	bool ok = true, open = true;
+	bool explained;
 
 	begin_ways(s);
-	for (int pass = 0; ok && open && pass < PASSES; pass++)
-		ok = settle_all(s, got) && check_all(s, got, &open);
+	bool ok = fit_passes(s, got) && explain_odd(s, got, &explained) &&
+		  (!explained || fit_passes(s, got));
 	free(got);
 	return ok;
 }
