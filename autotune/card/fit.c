@@ -271,7 +271,7 @@ static bool explain_point(struct search *s, int point, struct card_data *got,
 	*found = false;
 	if (card_round(p->row, best + .25) != best || t.value < 1)
 		return true; /* no whole numbers, or none is left */
-	for (int i = 0; i < 2 * n && !*found; i++) {
+	for (int i = 0; i < 2 * n; i++) {
 		const double was = cost_value(&s->f->costs, rest[i / 2]);
 		double end[2], y;
 
@@ -283,7 +283,7 @@ static bool explain_point(struct search *s, int point, struct card_data *got,
 		    !halve_range(&t, was, end[i % 2], y, found))
 			return false;
 		if (*found)
-			break;
+			return true;
 		s->f->costs.row[t.rest].value = was;
 		s->f->costs.row[p->row].value = best;
 	}
