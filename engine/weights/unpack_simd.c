@@ -26,7 +26,7 @@ static inline float half_at(const uint8_t *p)
 typedef uint64_t codes __attribute__((vector_size(16)));
 
 /* Of each of 16 bytes `bits` bits from bit `at` on. */
-static inline codes fields(const uint8_t *p, int at, int bits)
+static inline codes get_bits(const uint8_t *p, int at, int bits)
 {
 	codes w;
 
@@ -34,8 +34,11 @@ static inline codes fields(const uint8_t *p, int at, int bits)
 	return w >> at & EACH_BYTE * ((1u << bits) - 1);
 }
 
-/* Of 8 bytes two bits from bit `at` on; then the two behind them. */
-static inline codes two_fields(const uint8_t *p, int at)
+/*
+ * Of 8 bytes two bits from bit `at` on; then the two behind them.  So our own
+ * types have values k, k + 8, k + 16 and k + 24 of 32 in byte k.
+ */
+static inline codes get_pairs(const uint8_t *p, int at)
 {
 	const codes by = { (uint64_t)at, (uint64_t)at + 2 };
 	uint64_t w;
@@ -63,16 +66,16 @@ static inline void put_codes(uint8_t *to, codes c)
 /* Of 32 values in 16 bytes. */
 static inline void take_halves(const uint8_t *q, uint8_t *code)
 {
-	put_codes(code, fields(q, 0, 4));
-	put_codes(code + 16, fields(q, 4, 4));
+	put_codes(code, get_bits(q, 0, 4));
+	put_codes(code + 16, get_bits(q, 4, 4));
 }
 
 /* The same, with a fifth bit from 4 bytes. */
 static inline void take_fives(const uint8_t *q, const uint8_t *high,
 			      uint8_t *code)
 {
-	put_codes(code, fields(q, 0, 4) | spread_bits(high) << 4);
-	put_codes(code + 16, fields(q, 4, 4) | spread_bits(high + 2) << 4);
+	put_codes(code, get_bits(q, 0, 4) | spread_bits(high) << 4);
+	put_codes(code + 16, get_bits(q, 4, 4) | spread_bits(high + 2) << 4);
 }
 
 /* d (code - zero) */
@@ -82,15 +85,6 @@ static inline void scale_codes(const uint8_t *code, int n, float d, float zero,
 	for (int i = 0; i < n; i += LANES)
 		store(y + i, splat(d) * (load_i8((const int8_t *)code + i) -
 					 splat(zero)));
-}
-
-/* d code - less */
-static inline void scale_less(const uint8_t *code, int n, float d, float less,
-			      float *y)
-{
-	for (int i = 0; i < n; i += LANES)
-		store(y + i, splat(d) * load_i8((const int8_t *)code + i) -
-				     splat(less));
 }
 
 /* d code + more */
@@ -212,11 +206,12 @@ static void unpack_Q4_K(const uint8_t *b, float *y)
 	uint8_t code[32];
 
 	for (int i = 0; i < 8; i++) {
+		const uint8_t *q = b + 16 + i / 2 * 32;
+
 		for (int k = 0; k < 32; k += 16)
-			put_codes(code + k, fields(b + 16 + i / 2 * 32 + k,
-						   i % 2 * 4, 4));
-		scale_less(code, 32, d * (float)scale_of(b + 4, i),
-			   dmin * (float)min_of(b + 4, i), y + 32 * i);
+			put_codes(code + k, get_bits(q + k, i % 2 * 4, 4));
+		scale_more(code, 32, d * (float)scale_of(b + 4, i),
+			   -dmin * (float)min_of(b + 4, i), y + 32 * i);
 	}
 }
 
@@ -227,13 +222,14 @@ static void unpack_Q5_K(const uint8_t *b, float *y)
 	uint8_t code[32];
 
 	for (int i = 0; i < 8; i++) {
+		const uint8_t *q = b + 48 + i / 2 * 32;
+
 		for (int k = 0; k < 32; k += 16)
 			put_codes(code + k,
-				  fields(b + 48 + i / 2 * 32 + k, i % 2 * 4,
-					 4) |
-					  fields(b + 16 + k, i, 1) << 4);
-		scale_less(code, 32, d * (float)scale_of(b + 4, i),
-			   dmin * (float)min_of(b + 4, i), y + 32 * i);
+				  get_bits(q + k, i % 2 * 4, 4) |
+					  get_bits(b + 16 + k, i, 1) << 4);
+		scale_more(code, 32, d * (float)scale_of(b + 4, i),
+			   -dmin * (float)min_of(b + 4, i), y + 32 * i);
 	}
 }
 
@@ -253,8 +249,9 @@ static void unpack_Q6_K(const uint8_t *b, float *y)
 
 		for (int k = 0; k < 32; k += 16)
 			put_codes(code + k,
-				  fields(low + k, i % 4 / 2 * 4, 4) |
-					  fields(high + k, i % 4 * 2, 2) << 4);
+				  get_bits(low + k, i % 4 / 2 * 4, 4) |
+					  get_bits(high + k, i % 4 * 2, 2)
+						  << 4);
 		for (int k = 0; k < 32; k += 16)
 			scale_codes(code + k, 16,
 				    d * (float)(int8_t)b[192 + 2 * i + k / 16],
@@ -269,14 +266,15 @@ static void unpack_Q2_K(const uint8_t *b, float *y)
 	uint8_t code[32];
 
 	for (int i = 0; i < 8; i++) {
+		const uint8_t *q = b + 16 + i / 4 * 32;
+
 		for (int k = 0; k < 32; k += 16)
-			put_codes(code + k, fields(b + 16 + i / 4 * 32 + k,
-						   i % 4 * 2, 2));
+			put_codes(code + k, get_bits(q + k, i % 4 * 2, 2));
 		for (int k = 0; k < 32; k += 16) {
 			const uint8_t s = b[2 * i + k / 16];
 
-			scale_less(code + k, 16, d * (float)(s & 15),
-				   dmin * (float)(s >> 4), y + 32 * i + k);
+			scale_more(code + k, 16, d * (float)(s & 15),
+				   -dmin * (float)(s >> 4), y + 32 * i + k);
 		}
 	}
 }
@@ -297,8 +295,10 @@ static void unpack_Q3_K(const uint8_t *b, float *y)
 			    (s[8 + i % 4] >> i / 4 * 2 & 3) << 4;
 		const uint8_t *q = b + 32 + i / 8 * 32 + i % 2 * 16;
 
-		put_codes(code, fields(q, i % 8 / 2 * 2, 2) |
-					fields(b + i % 2 * 16, i / 2, 1) << 2);
+		const uint8_t *high = b + i % 2 * 16;
+
+		put_codes(code, get_bits(q, i % 8 / 2 * 2, 2) |
+					get_bits(high, i / 2, 1) << 2);
 		scale_codes(code, 16, d * (float)(scale - 32), 4, y + 16 * i);
 	}
 }
@@ -319,9 +319,6 @@ static void unpack_IQ4_XS(const uint8_t *b, float *y)
 
 /* ---- our own ---- */
 
-/* Two bits of values k, k + 8, k + 16 and k + 24 lie in byte k of 8. */
-
-
 /* half d, then of each 32 values u4 low[32] as in Q4_0, u2 high: d (q - 32) */
 static void unpack_six(const uint8_t *b, int n, float *y)
 {
@@ -332,8 +329,8 @@ static void unpack_six(const uint8_t *b, int n, float *y)
 	for (int g = 0; g < n; g += 32, b += 24) {
 		for (int i = 0; i < 2; i++)
 			put_codes(code + 16 * i,
-				  fields(b, 4 * i, 4) |
-					  two_fields(b + 16, 4 * i) << 4);
+				  get_bits(b, 4 * i, 4) |
+					  get_pairs(b + 16, 4 * i) << 4);
 		scale_codes(code, 32, d, 32, y + g);
 	}
 }
@@ -348,7 +345,7 @@ static void unpack_three(const uint8_t *b, int n, float *y)
 	for (int g = 0; g < n; g += 32, b += 12) {
 		for (int i = 0; i < 2; i++)
 			put_codes(code + 16 * i,
-				  two_fields(b, 4 * i) |
+				  get_pairs(b, 4 * i) |
 					  spread_bits(b + 8 + 2 * i) << 2);
 		scale_codes(code, 32, d, 4, y + g);
 	}
