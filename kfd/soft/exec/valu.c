@@ -1,6 +1,7 @@
 /*
  * kfd/soft/exec/valu.c - vector instructions: fetch, compute, finish (valu.h).
  */
+#include <stdatomic.h>
 #include <stdlib.h>
 
 #include "kfd/soft/exec/valu_mods.h"
@@ -29,16 +30,22 @@ uint32_t *soft_vgpr(struct soft_wave *w, int half, unsigned reg, int dwords)
 	return NULL;
 }
 
+/* Asked once. */
 const struct soft_simd *soft_simd(void)
 {
-	switch (cpu_level("T0_SOFT_SIMD")) {
-	case 4:
-		return &soft_simd_v4;
-	case 3:
-		return &soft_simd_v3;
-	default:
-		return &soft_simd_v2;
-	}
+	static const struct soft_simd *_Atomic known;
+	const struct soft_simd *s =
+		atomic_load_explicit(&known, memory_order_relaxed);
+	int level;
+
+	if (s)
+		return s;
+	level = cpu_level("T0_SOFT_SIMD");
+	s = level == 4 ? &soft_simd_v4 :
+	    level == 3 ? &soft_simd_v3 :
+			 &soft_simd_v2;
+	atomic_store_explicit(&known, s, memory_order_relaxed);
+	return s;
 }
 
 /* ---------------------------------------------------------------- fetch ----

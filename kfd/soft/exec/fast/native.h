@@ -47,6 +47,23 @@ struct soft_native {
 	size_t used_bytes, size_bytes;
 };
 
+/*
+ * Code in the making; and for a host without zmm registers what its ymm ones
+ * have where the code ends so far, or NULL.
+ */
+struct soft_ymm;
+struct soft_code {
+	struct buf bytes;
+	struct soft_ymm *ymm;
+};
+
+#define SOFT_MAX_TEMPS 256 /* vregs */
+
+/* Behind a superblock's temporaries: where such a host keeps what its registers
+ * have no room for. */
+#define SOFT_NATIVE_HOMES	(SOFT_MAX_TEMPS * (int)SOFT_VREG_BYTES)
+#define SOFT_NATIVE_HOMES_BYTES 2560
+
 /* ------------------------------------------------------ native_fuse.c ---- */
 
 /*
@@ -64,7 +81,7 @@ void soft_native_free(struct soft_native *pages);
 
 /* Is it a scalar instruction that soft_native_scalar() knows? */
 bool soft_native_is_scalar(const struct soft_microop *m);
-void soft_native_scalar(struct buf *code, const struct soft_microop *m);
+void soft_native_scalar(struct soft_code *code, const struct soft_microop *m);
 /* Does such a one write this SGPR? */
 bool soft_native_writes(const struct soft_microop *m, int reg);
 
@@ -103,28 +120,27 @@ struct soft_host_mem {
  * is the mask register of the lanes to be written, 0: all.  Where `op` compares
  * d is a mask register.
  */
-void soft_host_op(struct buf *code, enum soft_host_op op, int d, int k, int s1,
-		  int s2, uint8_t imm);
+void soft_host_op(struct soft_code *code, enum soft_host_op op, int d, int k,
+		  int s1, int s2, uint8_t imm);
 /* The same with s2 in memory: 64 bytes, or a dword for every lane. */
-void soft_host_op_mem(struct buf *code, enum soft_host_op op, int d, int k,
-		      int s1, struct soft_host_mem s2, bool spread,
+void soft_host_op_mem(struct soft_code *code, enum soft_host_op op, int d,
+		      int k, int s1, struct soft_host_mem s2, bool spread,
 		      uint8_t imm);
 
 /* A line of the host's caches that will be read; base: one below r8. */
-void soft_host_prefetch(struct buf *code, struct soft_host_mem m);
+void soft_host_prefetch(struct soft_code *code, struct soft_host_mem m);
 
 /*
- * Mask registers of up to 32 bits.  16 lanes from memory, and from another one;
- * these, by way of ecx; 16 high ones and 16 low ones to 32; a or b; those 32 of
- * k that are also set at `exec`, to memory.
+ * Mask registers.  16 lanes from memory, and from another one; these, by way of
+ * ecx; a or b; 16 lanes of k and 16 of the next one that are also set at
+ * `exec`, to memory.
  */
-void soft_host_kload16(struct buf *code, int k, struct soft_host_mem m);
-void soft_host_kmove16(struct buf *code, int k, int from);
-void soft_host_kset16(struct buf *code, int k, uint32_t lanes);
-void soft_host_kunpack(struct buf *code, int k, int high, int low);
-void soft_host_kor(struct buf *code, int k, int a, int b);
-void soft_host_store_mask(struct buf *code, struct soft_host_mem to, int k,
-			  struct soft_host_mem exec);
+void soft_host_kload16(struct soft_code *code, int k, struct soft_host_mem m);
+void soft_host_kmove16(struct soft_code *code, int k, int from);
+void soft_host_kset16(struct soft_code *code, int k, uint32_t lanes);
+void soft_host_kor(struct soft_code *code, int k, int a, int b);
+void soft_host_store_mask(struct soft_code *code, struct soft_host_mem to,
+			  int k, struct soft_host_mem exec);
 
 /*
  * Jumps forward, to be placed by soft_host_here(): where the bits of a mask
@@ -137,17 +153,17 @@ enum soft_host_condition {
 	SOFT_HOST_NOT_ZERO,
 	SOFT_HOST_ABOVE = 0x87,
 };
-size_t soft_host_jump_mask(struct buf *code, int k);
-size_t soft_host_jump_bits(struct buf *code, struct soft_host_mem m,
+size_t soft_host_jump_mask(struct soft_code *code, int k);
+size_t soft_host_jump_bits(struct soft_code *code, struct soft_host_mem m,
 			   uint32_t bits);
-size_t soft_host_jump_no_bits(struct buf *code, struct soft_host_mem m,
+size_t soft_host_jump_no_bits(struct soft_code *code, struct soft_host_mem m,
 			      uint32_t bits);
-size_t soft_host_jump_if(struct buf *code, enum soft_host_condition c);
-size_t soft_host_jump(struct buf *code);
-size_t soft_host_jump_not_ones(struct buf *code, struct soft_host_mem m);
-void soft_host_here(struct buf *code, size_t jump);
+size_t soft_host_jump_if(struct soft_code *code, enum soft_host_condition c);
+size_t soft_host_jump(struct soft_code *code);
+size_t soft_host_jump_not_ones(struct soft_code *code, struct soft_host_mem m);
+void soft_host_here(struct soft_code *code, size_t jump);
 /* To code before it. */
-void soft_host_jump_to(struct buf *code, size_t at);
+void soft_host_jump_to(struct soft_code *code, size_t at);
 
 /* Where an SGPR is. */
 struct soft_host_mem soft_host_sgpr(int reg);
@@ -167,47 +183,70 @@ struct soft_host_mem soft_host_sgpr(int reg);
 #define SOFT_HOST_CMOVZ 0x0f44u
 
 /* op r32, m; of two bytes if it begins with 0f.  The same of 64 bits. */
-void soft_host_int(struct buf *code, unsigned op, enum soft_host_reg reg,
+void soft_host_int(struct soft_code *code, unsigned op, enum soft_host_reg reg,
 		   struct soft_host_mem m);
-void soft_host_int64(struct buf *code, unsigned op, enum soft_host_reg reg,
-		     struct soft_host_mem m);
+void soft_host_int64(struct soft_code *code, unsigned op,
+		     enum soft_host_reg reg, struct soft_host_mem m);
 /* The same of two registers; `wide`: of 64 bits. */
-void soft_host_int_regs(struct buf *code, unsigned op, bool wide,
+void soft_host_int_regs(struct soft_code *code, unsigned op, bool wide,
 			enum soft_host_reg reg, enum soft_host_reg rm);
 /* Arithmetic with a constant. */
-void soft_host_int_const(struct buf *code, unsigned op, enum soft_host_reg reg,
-			 uint32_t value);
-void soft_host_int64_const(struct buf *code, unsigned op,
+void soft_host_int_const(struct soft_code *code, unsigned op,
+			 enum soft_host_reg reg, uint32_t value);
+void soft_host_int64_const(struct soft_code *code, unsigned op,
 			   enum soft_host_reg reg, int32_t value);
 /* The low bits of a register to memory: 8, 16 or 32. */
-void soft_host_put(struct buf *code, int bits, enum soft_host_reg reg,
+void soft_host_put(struct soft_code *code, int bits, enum soft_host_reg reg,
 		   struct soft_host_mem m);
 /* 64 bits shifted: SOFT_HOST_SHL or _SHR. */
 #define SOFT_HOST_SHL 4
 #define SOFT_HOST_SHR 5
 #define SOFT_HOST_SAR 7
-void soft_host_shift_const(struct buf *code, unsigned digit,
+void soft_host_shift_const(struct soft_code *code, unsigned digit,
 			   enum soft_host_reg reg, unsigned by);
 /* rcx = m shifted by ecx, with flags; `prefix` of shlx, sarx, shrx. */
-void soft_host_shift(struct buf *code, unsigned prefix, bool wide,
+void soft_host_shift(struct soft_code *code, unsigned prefix, bool wide,
 		     struct soft_host_mem m);
 /* The carry flag is the bool at m; uses ecx.  The zero flag is set if it is
  * false. */
-void soft_host_carry(struct buf *code, struct soft_host_mem m);
-void soft_host_test_byte(struct buf *code, struct soft_host_mem m);
+void soft_host_carry(struct soft_code *code, struct soft_host_mem m);
+void soft_host_test_byte(struct soft_code *code, struct soft_host_mem m);
 
 /* reg = how many of the low bits at m are 0. */
-void soft_host_tzcnt(struct buf *code, enum soft_host_reg reg,
+void soft_host_tzcnt(struct soft_code *code, enum soft_host_reg reg,
 		     struct soft_host_mem m);
 
 /* MXCSR becomes what is at m. */
-void soft_host_mxcsr(struct buf *code, struct soft_host_mem m);
+void soft_host_mxcsr(struct soft_code *code, struct soft_host_mem m);
 
 /* reg = value */
-void soft_host_set32(struct buf *code, enum soft_host_reg reg, uint32_t value);
-void soft_host_set64(struct buf *code, enum soft_host_reg reg, uint64_t value);
+void soft_host_set32(struct soft_code *code, enum soft_host_reg reg,
+		     uint32_t value);
+void soft_host_set64(struct soft_code *code, enum soft_host_reg reg,
+		     uint64_t value);
 /* Leaves for the microop `skip` behind this one. */
-void soft_host_leave(struct buf *code, size_t skip);
+void soft_host_leave(struct soft_code *code, size_t skip);
+
+/* ---------------------------------------------------- native_values.c ---- */
+
+/*
+ * On a host without zmm registers they, and mask registers, are where there is
+ * room (native_host.h); where there are zmm these do nothing.  Nothing is in
+ * any; it is needed no more; whatever is needed is where code that came another
+ * way finds it, too.
+ */
+void soft_host_reset(struct soft_code *code);
+void soft_host_forget(struct soft_code *code, int z);
+void soft_host_forget_mask(struct soft_code *code, int k);
+void soft_host_settle(struct soft_code *code);
+/* How it is where a jump is written, for where it arrives; which frees it. */
+struct soft_ymm *soft_host_save(const struct soft_code *code);
+void soft_host_restore(struct soft_code *code, struct soft_ymm *saved);
+
+/* ------------------------------------------------------- native_ymm.c ---- */
+
+/* Can ymm registers do it? */
+bool soft_ymm_has(enum soft_host_op op, uint8_t imm);
 
 /* ------------------------------------------------------ native_runs.c ---- */
 
@@ -222,7 +261,7 @@ struct soft_native_pair {
 
 /* Code of one body of a run in the making. */
 struct soft_native_run {
-	struct buf *code;
+	struct soft_code *code;
 	struct soft_code_cache *cache; /* whose waves will run it */
 	const uint8_t *temp;
 	struct soft_native_pair pair[SOFT_NATIVE_PAIRS];
@@ -256,7 +295,7 @@ struct soft_native_entry {
 /* How many microops from the first one on may be one run. */
 size_t soft_native_count(const struct soft_microop *m, size_t n, uint32_t mode);
 /* Their code; and where else it is entered, behind the caller's entries. */
-void soft_native_emit(struct soft_code_cache *c, struct buf *code,
+void soft_native_emit(struct soft_code_cache *c, struct soft_code *code,
 		      const uint8_t *temp, const struct soft_microop *m,
 		      size_t n, uint32_t mode, struct buf *entries);
 /* Code from here on runs with denormals as zeros, or as ever. */
@@ -307,6 +346,9 @@ struct soft_host_mem soft_native_vreg(const struct soft_native_run *r, int base,
 				      uintptr_t at);
 struct soft_host_mem soft_native_half(struct soft_host_mem vreg, int i);
 
+/* What no pair holds any more is needed by nobody, nor are masks but M, EXEC.
+ */
+void soft_native_forget_free(struct soft_native_run *r);
 /* A pair of registers: one that is free; with a vreg; is the vreg from now on.
  */
 int soft_native_take(struct soft_native_run *r);
@@ -333,6 +375,7 @@ enum {
 	SOFT_K_IN = 3,	  /* and 4; or, of a row that makes M, the same */
 	SOFT_K_EXEC = 5,  /* and 6 */
 	SOFT_K_N = 7,	  /* in use for one row of lanes at a time */
+	SOFT_K_COUNT
 };
 
 /* Constants in front of the code, which knows them by their offsets. */

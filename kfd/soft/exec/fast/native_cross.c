@@ -42,7 +42,7 @@ static enum kind kind_of_call(const struct isa_inst *in)
 
 static enum kind kind_of(const struct soft_microop *m)
 {
-	const struct soft_cross_microops *f = soft_simd_v4.cross;
+	const struct soft_cross_microops *f = soft_simd()->cross;
 	const struct isa_operand *o = m->u->in.opnd;
 
 	if (m->fn == f->bpermute)

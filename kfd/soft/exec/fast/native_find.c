@@ -59,12 +59,12 @@ static const struct soft_lane_op *lane_op(const struct soft_microop *m)
 {
 	const struct isa_inst *in = &m->u->in;
 
-	return &soft_simd_v4.ops[m->part == SOFT_PART_Y ? in->op_y : in->op];
+	return &soft_simd()->ops[m->part == SOFT_PART_Y ? in->op_y : in->op];
 }
 
 static bool is_finished(const struct soft_microop *m)
 {
-	const struct soft_row_microops *f = soft_simd_v4.row;
+	const struct soft_row_microops *f = soft_simd()->row;
 
 	return m->fn == f->row_finish || m->fn == f->row16_finish;
 }
@@ -106,7 +106,7 @@ static bool excludes_nan(const struct row *r)
 static bool is_plain(const struct soft_microop *m, const struct row *r,
 		     uint32_t mode)
 {
-	const struct soft_row_microops *f = soft_simd_v4.row;
+	const struct soft_row_microops *f = soft_simd()->row;
 
 	if (is_finished(m))
 		return (m->fn == f->row16_finish) == soft_row_is_half(r) &&
@@ -116,9 +116,19 @@ static bool is_plain(const struct soft_microop *m, const struct row *r,
 	       !m->u->in.f[ISA_F_CLAMP];
 }
 
-/* What an instruction needs besides x86-64-v4. */
+static bool ymm_have(const struct row *r)
+{
+	for (const struct step *s = r->step; s->kind; s++)
+		if (s->kind != JOINS && !soft_ymm_has(s->op, s->imm))
+			return false;
+	return true;
+}
+
+/* What an instruction needs besides x86-64-v4; and without it. */
 static bool host_has(const struct row *r)
 {
+	if (soft_simd() != &soft_simd_v4)
+		return ymm_have(r);
 	return r->check == VNNI ? __builtin_cpu_supports("avx512vnni") :
 	       r->check == VBMI ? __builtin_cpu_supports("avx512vbmi") :
 	       r->check == POPCNT ?
@@ -160,8 +170,8 @@ const struct row *soft_native_find(const struct soft_microop *m, uint32_t mode)
 	if (!r || !host_has(r) || (m->half && counts_lanes(op)) ||
 	    (soft_native_is_mixed(m) && !mix_allows(mode)))
 		return NULL;
-	return m->fn == soft_simd_v4.ops[op].microop ||
-			       m->fn == soft_simd_v4.ops[op].flush ||
+	return m->fn == soft_simd()->ops[op].microop ||
+			       m->fn == soft_simd()->ops[op].flush ||
 			       is_plain(m, r, mode) ?
 		       r :
 		       NULL;

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
-#include "kfd/soft/exec/fast/native.h"
+#include "kfd/soft/exec/fast/native_host.h"
 
 /* Where soft_native_at() says; code begins in a line of the caches. */
 static const uint32_t constant[(SOFT_NATIVE_CONSTANTS + 15) / 16 * 16] = {
@@ -56,20 +56,22 @@ static size_t next_offset(const struct soft_native *n)
 }
 
 /* Where the code now is; NULL: the system does not want it. */
-static uint8_t *add_code(struct soft_native **pages, const struct buf *code)
+static uint8_t *add_code(struct soft_native **pages,
+			 const struct soft_code *code)
 {
 	struct soft_native *n = *pages;
 	size_t at, first;
 
-	if (!n || next_offset(n) + code->len > n->size_bytes)
-		n = add_pages(pages, code->len);
+	if (!n || next_offset(n) + code->bytes.len > n->size_bytes)
+		n = add_pages(pages, code->bytes.len);
 	if (!n)
 		return NULL;
 	at = next_offset(n);
 	first = at - at % PAGE;
-	memcpy(n->code + at, code->data, code->len);
-	n->used_bytes = round_up(at + code->len, LINE);
-	if (mprotect(n->code + first, round_up(at + code->len, PAGE) - first,
+	memcpy(n->code + at, code->bytes.data, code->bytes.len);
+	n->used_bytes = round_up(at + code->bytes.len, LINE);
+	if (mprotect(n->code + first,
+		     round_up(at + code->bytes.len, PAGE) - first,
 		     PROT_READ | PROT_EXEC))
 		return NULL;
 	return n->code + at;
@@ -117,14 +119,14 @@ static void number_lines(struct soft_code_cache *c, struct soft_microop *m,
 
 /* A run, and a microop before it and wherever it is entered. */
 static void add_run(struct soft_code_cache *c, struct buf *out,
-		    struct buf *code, struct soft_microop *m, size_t n,
+		    struct soft_code *code, struct soft_microop *m, size_t n,
 		    const uint8_t *temp, uint32_t mode)
 {
 	const struct soft_native_entry *e, *end;
 	struct buf entries = { 0 };
 
 	number_lines(c, m, n);
-	add_native(out, code->len, m);
+	add_native(out, code->bytes.len, m);
 	soft_native_emit(c, code, temp, m, n, mode, &entries);
 	e = (const struct soft_native_entry *)(const void *)entries.data;
 	end = e + entries.len / sizeof(*e);
@@ -137,7 +139,7 @@ static void add_run(struct soft_code_cache *c, struct buf *out,
 }
 
 static void add_runs(struct soft_code_cache *c, struct buf *out,
-		     struct buf *code, struct soft_microop *m, size_t n,
+		     struct soft_code *code, struct soft_microop *m, size_t n,
 		     const uint8_t *temp, uint32_t mode)
 {
 	for (size_t i = 0; i < n;) {
@@ -155,12 +157,15 @@ struct soft_microop *soft_native_fuse(struct soft_code_cache *c,
 				      struct soft_microop *m, size_t n,
 				      const uint8_t *temp, uint32_t mode)
 {
-	struct buf out = { 0 }, code = { 0 };
+	struct soft_ymm ymm;
+	struct soft_code code = { .ymm = soft_simd() == &soft_simd_v4 ? NULL :
+									&ymm };
+	struct buf out = { 0 };
 	struct soft_microop *all;
 	uint8_t *at = NULL;
 
-	if (c->most == SOFT_HOST_CODE && soft_simd() == &soft_simd_v4) {
-		buf_add(&code, constant, sizeof(constant));
+	if (c->most == SOFT_HOST_CODE && soft_simd() != &soft_simd_v2) {
+		buf_add(&code.bytes, constant, sizeof(constant));
 		add_runs(c, &out, &code, m, n, temp, mode);
 	}
 	if (out.len > n * sizeof(*m)) {
@@ -178,6 +183,6 @@ struct soft_microop *soft_native_fuse(struct soft_code_cache *c,
 		if (!all[i].fn)
 			all[i].fn = (soft_microop_fn *)(void *)(at + all[i].b);
 	buf_fini(&out);
-	buf_fini(&code);
+	buf_fini(&code.bytes);
 	return all;
 }

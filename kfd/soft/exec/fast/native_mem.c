@@ -548,7 +548,7 @@ static void store_part(struct soft_native_run *r,
 	const bool word = v->type->bits == 16,
 		   dwords = soft_native_is_line(v, 4);
 
-	if (!is_even_part(v)) {
+	if (!is_even_part(v) || (dwords && r->code->ymm)) {
 		store_each(r, v, &v->piece[0]);
 		return;
 	}
@@ -671,6 +671,21 @@ static void note_changed(const struct soft_native_run *r,
 			      r->pair[i].vreg.offset != before[i].vreg.offset;
 }
 
+/* What each of several ways leaves is in the same places. */
+static void meet_others(struct soft_native_run *r,
+			const struct soft_native_move *v, data_pairs pair)
+{
+	struct soft_native_pair kept[SOFT_NATIVE_PAIRS];
+
+	memcpy(kept, r->pair, sizeof(kept));
+	for (int i = 0; i < v->n_pieces; i++)
+		for (int k = 0; k < v->piece[i].n; k++)
+			r->pair[pair[i][k]].used = true;
+	soft_native_forget_free(r);
+	memcpy(r->pair, kept, sizeof(kept));
+	soft_host_settle(r->code);
+}
+
 /* In each of n ways; of scratch there is one, which is not to be asked for. */
 static void move_all(struct soft_native_run *r, const struct soft_microop *m,
 		     const struct soft_native_move *v, int n, data_pairs pair,
@@ -679,6 +694,7 @@ static void move_all(struct soft_native_run *r, const struct soft_microop *m,
 	struct soft_native_pair before[SOFT_NATIVE_PAIRS];
 	bool changed[SOFT_NATIVE_PAIRS] = { false };
 	size_t end[SOFT_WAYS], other = 0;
+	struct soft_ymm *at_jump = NULL;
 
 	memcpy(before, r->pair, sizeof(before));
 	for (int i = 0; i < n; i++) {
@@ -686,6 +702,8 @@ static void move_all(struct soft_native_run *r, const struct soft_microop *m,
 			other = soft_native_jump_elsewhere(r, &v[i]);
 		if (other && i == n - 1)
 			soft_native_bail(r, other, skip);
+		if (i < n - 1)
+			at_jump = soft_host_save(r->code);
 		soft_native_place(r, m, &v[i], skip);
 		if (v->type->store)
 			store_all(r, &v[i], pair);
@@ -693,10 +711,13 @@ static void move_all(struct soft_native_run *r, const struct soft_microop *m,
 			load_all(r, &v[i], m, pair);
 		note_changed(r, before, changed);
 		memcpy(r->pair, before, sizeof(before));
+		if (n > 1)
+			meet_others(r, v, pair);
 		if (i == n - 1)
 			break;
 		end[i] = soft_host_jump(r->code);
 		soft_host_here(r->code, other);
+		soft_host_restore(r->code, at_jump);
 	}
 	for (int i = 0; i < n - 1; i++)
 		soft_host_here(r->code, end[i]);

@@ -29,6 +29,25 @@ static int find_pair(const struct soft_native_run *r, struct soft_host_mem vreg)
 	return SOFT_NOWHERE;
 }
 
+static void forget_pair(struct soft_native_run *r, int pair)
+{
+	for (int i = 0; i < 2; i++)
+		soft_host_forget(r->code, 2 * pair + i);
+}
+
+void soft_native_forget_free(struct soft_native_run *r)
+{
+	for (int i = 0; i < SOFT_NATIVE_PAIRS; i++)
+		if (!r->pair[i].used)
+			forget_pair(r, i);
+	forget_pair(r, SOFT_PAIR_U);
+	forget_pair(r, SOFT_PAIR_V);
+	for (int k = 0; k < SOFT_K_COUNT; k++)
+		if (k < SOFT_K_M || k > SOFT_K_M + 1)
+			if (k < SOFT_K_EXEC || k > SOFT_K_EXEC + 1)
+				soft_host_forget_mask(r->code, k);
+}
+
 /* One that holds nothing, or what was not needed for longest. */
 int soft_native_take(struct soft_native_run *r)
 {
@@ -40,6 +59,7 @@ int soft_native_take(struct soft_native_run *r)
 	if (r->pair[best].last == r->now)
 		BUG("a microop needs more than %d registers",
 		    SOFT_NATIVE_PAIRS);
+	forget_pair(r, best);
 	r->pair[best].used = false;
 	r->pair[best].last = r->now;
 	return best;
@@ -76,6 +96,12 @@ int soft_native_load(struct soft_native_run *r, struct soft_host_mem vreg)
 void soft_native_store(struct soft_native_run *r, int pair,
 		       struct soft_host_mem vreg)
 {
+	const int old = find_pair(r, vreg);
+
+	if (old != SOFT_NOWHERE && old != pair) {
+		r->pair[old].used = false;
+		forget_pair(r, old);
+	}
 	for (int i = 0; i < 2; i++)
 		soft_host_op_mem(r->code, SOFT_HOST_STORED, 2 * pair + i, 0, 0,
 				 soft_native_half(vreg, i), false, 0);

@@ -42,7 +42,7 @@ static const struct soft_move_type types[SOFT_MOVE_COUNT] = {
 
 static const struct soft_move_type *type_of(const struct soft_microop *m)
 {
-	soft_move_fn *const *move = soft_simd_v4.moves->move;
+	soft_move_fn *const *move = soft_simd()->moves->move;
 	int k = 0;
 
 	while ((uintptr_t)move[k] != m->b)

@@ -11,7 +11,7 @@
 
 enum soft_where soft_native_where(const struct soft_microop *m)
 {
-	const struct soft_mem_microops *f = soft_simd_v4.mem;
+	const struct soft_mem_microops *f = soft_simd()->mem;
 	enum soft_where where = 0;
 
 	while (where < SOFT_AT_COUNT && m->fn != f->move[where][0])

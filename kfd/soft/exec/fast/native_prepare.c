@@ -13,12 +13,12 @@ static const struct isa_operand *operand_of(const struct soft_microop *m)
 
 static bool is_mods(const struct soft_microop *m)
 {
-	return m->fn == soft_simd_v4.row->mods;
+	return m->fn == soft_simd()->row->mods;
 }
 
 bool soft_native_is_preparation(const struct soft_microop *m)
 {
-	const struct soft_row_microops *f = soft_simd_v4.row;
+	const struct soft_row_microops *f = soft_simd()->row;
 
 	return m->fn == f->spread || m->fn == f->spread2 || m->fn == f->signs ||
 	       is_mods(m);
@@ -96,7 +96,7 @@ static struct change signs_of(unsigned mods)
  */
 
 /* Zmm d: the halves of zmm s at other places. */
-static void move_halves(struct buf *code, int move, int d, int s)
+static void move_halves(struct soft_code *code, int move, int d, int s)
 {
 	switch (move) {
 	case SWAP:
@@ -121,7 +121,7 @@ static void move_halves(struct buf *code, int move, int d, int s)
 }
 
 /* Where the exponent is 0, only the sign of zmm z stays; zmm u is free. */
-static void flush_zmm(struct buf *code, int z, int u)
+static void flush_zmm(struct soft_code *code, int z, int u)
 {
 	soft_host_op_mem(code, SOFT_HOST_TESTMD, SOFT_K_N, 0, z,
 			 soft_native_at(SOFT_NATIVE_EXPONENT), true, 0);
@@ -134,7 +134,7 @@ static void flush_zmm(struct buf *code, int z, int u)
 static void change_zmm(struct soft_native_run *r, const struct change *c, int d,
 		       int s)
 {
-	struct buf *code = r->code;
+	struct soft_code *code = r->code;
 
 	if (c->move != AS_IS) {
 		move_halves(code, c->move, d, s);
@@ -189,7 +189,7 @@ static void change_operand(struct soft_native_run *r, const struct soft_microop 
 void soft_native_prepare(struct soft_native_run *r,
 			 const struct soft_microop *m)
 {
-	const struct soft_row_microops *f = soft_simd_v4.row;
+	const struct soft_row_microops *f = soft_simd()->row;
 
 	if (m->fn != f->spread && m->fn != f->spread2) {
 		change_operand(r, m);
@@ -209,7 +209,7 @@ bool soft_native_is_mixed(const struct soft_microop *m)
 }
 
 /* The half that op_sel names, as a float: zmm d of zmm s. */
-static void widen_half(struct buf *code, int d, int s, bool high)
+static void widen_half(struct soft_code *code, int d, int s, bool high)
 {
 	if (high)
 		soft_host_op(code, SOFT_HOST_SRLD, d, 0, 0, s, 16);

@@ -89,13 +89,19 @@ static void emit_step(struct soft_native_run *r, struct steps *t,
 static void emit_steps(struct soft_native_run *r, const struct step *step,
 		       uint32_t kinds, const struct names *n, size_t skip)
 {
-	struct steps t = { .in_turn = kinds & (SOFT_MAKES | SOFT_READS),
+	struct steps t = { .in_turn = r->code->ymm ||
+				      kinds & (SOFT_MAKES | SOFT_READS),
 			   .k_odd = kinds & SOFT_MAKES ? SOFT_K_IN : SOFT_K_M };
 
 	if (t.in_turn)
-		for (; t.i < 2; t.i++)
+		for (; t.i < 2; t.i++) {
 			for (const struct step *s = step; s->kind; s++)
 				emit_step(r, &t, s, n);
+			for (int v = V; v < K_FIRST; v++)
+				if (v != T_HIGH && n->pair[v])
+					soft_host_forget(r->code,
+							 2 * n->pair[v] + t.i);
+		}
 	else
 		for (const struct step *s = step; s->kind; s++)
 			for (t.i = 0; t.i < 2; t.i++)
@@ -199,7 +205,6 @@ static void load_mask(struct soft_native_run *r, int k, int reg)
 /* Those that a row has made, to an SGPR, for lanes that execute. */
 static void store_mask(struct soft_native_run *r, const struct soft_microop *m)
 {
-	soft_host_kunpack(r->code, SOFT_K_M, SOFT_K_M + 1, SOFT_K_M);
 	soft_host_store_mask(r->code, soft_host_sgpr(m->mask_out), SOFT_K_M,
 			     soft_host_sgpr(ISA_R_EXEC_LO + m->half));
 	if (!r->masked)

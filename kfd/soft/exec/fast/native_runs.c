@@ -25,12 +25,12 @@ static bool obeys_exec(const struct soft_microop *m)
 
 static bool is_dpp(const struct soft_microop *m)
 {
-	return m->fn == soft_simd_v4.row->dpp;
+	return m->fn == soft_simd()->row->dpp;
 }
 
 static bool is_dpp_end(const struct soft_microop *m)
 {
-	return m->fn == soft_simd_v4.row->dpp_end;
+	return m->fn == soft_simd()->row->dpp_end;
 }
 
 /* What it writes if all lanes execute. */
@@ -146,6 +146,7 @@ static void emit_microop(struct soft_native_run *r, const struct soft_microop *m
 			 size_t skip)
 {
 	r->now++;
+	soft_native_forget_free(r);
 	if (!soft_native_is_row(m, r->mode))
 		r->mask = SOFT_NOWHERE;
 	if (is_dpp(m)) {
@@ -169,7 +170,7 @@ static void emit_microop(struct soft_native_run *r, const struct soft_microop *m
 
 struct bodies {
 	struct soft_code_cache *cache;
-	struct buf *code;
+	struct soft_code *code;
 	const uint8_t *temp;
 	const struct soft_microop *m;
 	size_t n;
@@ -198,6 +199,7 @@ static void leave_all(struct soft_native_run *r, size_t n)
 static void forget_all(struct soft_native_run *r)
 {
 	memset(r->pair, 0, sizeof(r->pair));
+	soft_host_reset(r->code);
 	r->half = SOFT_NOWHERE;
 }
 
@@ -217,6 +219,7 @@ static void emit_body(const struct bodies *b, bool masked)
 				     .mask = SOFT_NOWHERE };
 	struct soft_native_entry *e = b->entry;
 
+	soft_host_reset(b->code);
 	for (size_t i = 0; i < b->n; i++) {
 		const size_t skip = 1 + i + (size_t)(e - b->entry);
 
@@ -231,7 +234,9 @@ static void emit_body(const struct bodies *b, bool masked)
 		if (!is_entered_behind(&b->m[i]) || i + 1 == b->n)
 			continue;
 		soft_native_flush(&r, false);
-		e->label[masked] = b->code->len;
+		soft_native_forget_free(&r);
+		soft_host_settle(b->code);
+		e->label[masked] = b->code->bytes.len;
 		r.mask = SOFT_NOWHERE;
 		r.plain16 = false;
 		if (masked)
@@ -282,7 +287,7 @@ static void jumps_here(const struct bodies *b, const bool half[2],
 static void fill_pairs(const struct bodies *b,
 		       const struct soft_native_pair *pair)
 {
-	for (int i = 0; i < 2 * SOFT_NATIVE_PAIRS; i++)
+	for (int i = 0; !b->code->ymm && i < 2 * SOFT_NATIVE_PAIRS; i++)
 		if (pair[i / 2].used)
 			soft_host_op_mem(b->code, SOFT_HOST_MOVD, i, 0, 0,
 					 soft_native_half(pair[i / 2].vreg,
@@ -295,7 +300,7 @@ static void emit_entry(const struct bodies *b, struct soft_native_entry *e,
 {
 	size_t jump[2] = { 0, 0 };
 
-	e->code = b->code->len;
+	e->code = b->code->bytes.len;
 	soft_host_int64_const(b->code, SOFT_HOST_SUB, SOFT_RSI,
 			      (int32_t)(at * sizeof(struct soft_microop)));
 	set_bases(b);
@@ -320,7 +325,7 @@ static struct soft_native_entry *add_entries(struct buf *entries,
 	return (struct soft_native_entry *)(void *)(entries->data + before);
 }
 
-void soft_native_emit(struct soft_code_cache *c, struct buf *code,
+void soft_native_emit(struct soft_code_cache *c, struct soft_code *code,
 		      const uint8_t *temp, const struct soft_microop *m,
 		      size_t n, uint32_t mode, struct buf *entries)
 {

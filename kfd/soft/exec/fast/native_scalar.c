@@ -148,8 +148,8 @@ static uint64_t constant_of(const struct soft_microop *m,
 }
 
 /* op reg, the operand */
-static void apply(struct buf *code, const struct soft_microop *m, unsigned op,
-		  bool wide, enum soft_host_reg reg,
+static void apply(struct soft_code *code, const struct soft_microop *m,
+		  unsigned op, bool wide, enum soft_host_reg reg,
 		  const struct isa_operand *o)
 {
 	if (is_constant(o)) {
@@ -162,8 +162,8 @@ static void apply(struct buf *code, const struct soft_microop *m, unsigned op,
 	}
 }
 
-static void load(struct buf *code, const struct soft_microop *m, bool wide,
-		 enum soft_host_reg reg, const struct isa_operand *o)
+static void load(struct soft_code *code, const struct soft_microop *m,
+		 bool wide, enum soft_host_reg reg, const struct isa_operand *o)
 {
 	if (!is_constant(o))
 		apply(code, m, SOFT_HOST_MOV, wide, reg, o);
@@ -174,8 +174,8 @@ static void load(struct buf *code, const struct soft_microop *m, bool wide,
 }
 
 /* rcx = a * b >> 32 */
-static void emit_high_product(struct buf *code, const struct soft_microop *m,
-			      const struct row *r)
+static void emit_high_product(struct soft_code *code,
+			      const struct soft_microop *m, const struct row *r)
 {
 	const struct isa_operand *o = m->u->in.opnd;
 
@@ -187,7 +187,7 @@ static void emit_high_product(struct buf *code, const struct soft_microop *m,
 }
 
 /* rcx = a, unless the relation that will be SCC does not hold: then b. */
-static void emit_extreme(struct buf *code, const struct soft_microop *m,
+static void emit_extreme(struct soft_code *code, const struct soft_microop *m,
 			 const struct row *r)
 {
 	const struct isa_operand *o = m->u->in.opnd;
@@ -200,7 +200,7 @@ static void emit_extreme(struct buf *code, const struct soft_microop *m,
 			   SOFT_R10);
 }
 
-static void emit_operation(struct buf *code, const struct soft_microop *m,
+static void emit_operation(struct soft_code *code, const struct soft_microop *m,
 			   const struct row *r)
 {
 	const struct isa_operand *o = m->u->in.opnd;
@@ -245,7 +245,7 @@ static void emit_operation(struct buf *code, const struct soft_microop *m,
 	}
 }
 
-void soft_native_scalar(struct buf *code, const struct soft_microop *m)
+void soft_native_scalar(struct soft_code *code, const struct soft_microop *m)
 {
 	const struct isa_operand *o = m->u->in.opnd;
 	const struct row *r = &rows[m->u->in.op];

@@ -7,8 +7,6 @@
 
 #include "kfd/soft/exec/fast/native.h"
 
-#define MAX_TEMPS 256
-
 /* ---------------------------------------------------------- microops ---- */
 
 static void leave_superblock(struct soft_wave *w, const struct soft_microop *m,
@@ -182,12 +180,12 @@ void soft_superblock_translate(struct soft_code_cache *c, struct soft_node *n,
 				     .mode = mode & 0xff,
 				     .wide = n->key & 1,
 				     .n_loads = c->n_loads,
-				     .max_temps = MAX_TEMPS };
+				     .max_temps = SOFT_MAX_TEMPS };
 	struct soft_superblock *b = xcalloc(1, sizeof(*b));
 	struct soft_microop *m;
 	size_t n_microops;
 
-	t.temp = xaligned(64, MAX_TEMPS * SOFT_VREG_BYTES);
+	t.temp = xaligned(64, SOFT_NATIVE_HOMES + SOFT_NATIVE_HOMES_BYTES);
 	b->last = translate_all(&t, n, &b->n_vgprs);
 	b->n_insts = t.n_insts;
 	b->mode = t.mode;
