@@ -357,6 +357,8 @@ void soft_native_hold(struct soft_native_run *r, int pair,
 		      struct soft_host_mem vreg);
 void soft_native_store(struct soft_native_run *r, int pair,
 		       struct soft_host_mem vreg);
+void soft_native_store_half(struct soft_native_run *r, int pair,
+			    struct soft_host_mem vreg, int i);
 /* The result of lanes that execute to its vreg, which then is in registers. */
 void soft_native_put(struct soft_native_run *r, int t,
 		     struct soft_host_mem vreg);

@@ -33,7 +33,8 @@ static inline bool soft_host_has_imm(enum soft_host_op op)
 {
 	const struct soft_host_inst *h = &soft_host_inst[op];
 
-	return h->map == 3 || h->shape == SHIFT || op == SOFT_HOST_CMPPS;
+	return h->map == 3 || h->shape == SHIFT || op == SOFT_HOST_CMPPS ||
+	       op == SOFT_HOST_SHUFPS;
 }
 
 /* A ymm register, or if that is SOFT_NOWHERE a place in memory. */
@@ -87,6 +88,8 @@ void soft_value_begin(struct soft_code *code);
 /* The register with a value; the same, which is about to be changed. */
 int soft_value_get(struct soft_code *code, int v);
 int soft_value_change(struct soft_code *code, int v);
+/* Was it ever set? */
+bool soft_value_is_set(const struct soft_code *code, int v);
 /* Where it is. */
 struct soft_ymm_operand soft_value_source(struct soft_code *code, int v);
 /* A register for a new value; one for now; and that becomes a value. */

@@ -2,8 +2,9 @@
  * kfd/soft/exec/fast/native_mem.c - loads and stores of all lanes as host code.
  *
  * Lanes that are evenly apart are moved 16 dwords at a time where that is
- * possible, all others one by one: where each is stands in the code.  rcx is
- * the first lane in memory.
+ * possible, all others one by one: where each is stands in the code.  A host
+ * without zmm, to which it is dear to put 16 dwords in another order, moves two
+ * dwords and more at most 16 bytes at a time.  rcx is the first lane in memory.
  */
 #include <stddef.h>
 #include <stdlib.h>
@@ -69,6 +70,8 @@ static void transpose_4x4(struct soft_native_run *r, const int to[4],
 	emit_op(r, SOFT_HOST_UNPCKHQ, to[1], t[0], t[1]);
 	emit_op(r, SOFT_HOST_UNPCKLQ, to[2], t[2], t[3]);
 	emit_op(r, SOFT_HOST_UNPCKHQ, to[3], t[2], t[3]);
+	for (int i = 0; i < 4; i++)
+		soft_host_forget(r->code, t[i]);
 }
 
 /* ----------------------------------------------------------- fetching ---- */
@@ -86,6 +89,13 @@ static void fetch_line(struct soft_native_run *r, int32_t at)
 }
 
 #define LINE 64 /* bytes, of the host's caches */
+
+/* Is that a constant distance, for the lines that are loaded? */
+static bool is_fetched_ahead(const struct soft_native_move *v)
+{
+	return keeps_last_load(v) &&
+	       (soft_native_is_line(v, 16) || soft_native_is_line(v, 32));
+}
 
 /*
  * Fetches each lane's line as far ahead of rcx, which is lost, as it is from
@@ -132,32 +142,40 @@ static void get_row(struct soft_native_run *r, const struct soft_native_move *v,
 		if (half)
 			emit_at(r, SOFT_HOST_SHUF64X2, z[k], z[k], at + 64,
 				FIRST_HALVES);
-		if (keeps_last_load(v))
+		if (is_fetched_ahead(v))
 			fetch_line(r, at + SOFT_AHEAD_BYTES);
 	}
 }
 
 /* The same of lanes k, k + 4, k + 8 and k + 12, which are at d[] from `at`. */
-static void get_fours(struct soft_native_run *r, const int z[4],
+static void get_fours(struct soft_native_run *r,
+		      const struct soft_native_move *v, const int z[4],
 		      const int32_t *d, int32_t at)
 {
+	if (is_fetched_ahead(v))
+		for (int k = 0; k < 16; k += LINE / (int)v->step)
+			fetch_line(r, at + d[k] + SOFT_AHEAD_BYTES);
 	for (int i = 0; i < 16; i++)
-		emit_at(r,
-			i < 4 ? SOFT_HOST_BROADCAST32X4 : SOFT_HOST_INSERT32X4,
+		emit_at(r, i < 4 ? SOFT_HOST_LOAD128 : SOFT_HOST_INSERT32X4,
 			z[i % 4], z[i % 4], at + d[i], (uint8_t)(i / 4));
 }
 
-/* Two dwords of each of eight lanes, in their order, to zmm z. */
+/* Two dwords of eight lanes, two of every `step` of them, to zmm z. */
 static void get_twos(struct soft_native_run *r, int z, const int32_t *d,
-		     int32_t at)
+		     int step, int32_t at)
 {
 	const int u = 2 * SOFT_PAIR_U;
 
-	for (int b = 0; b < 4; b++) {
+	for (int b = 0; b < 4; b++, d += step) {
 		const int to = b ? u : z;
 
-		emit_at(r, SOFT_HOST_LOAD64, to, 0, at + d[2 * b], 0);
-		emit_at(r, SOFT_HOST_LOADH64, to, to, at + d[2 * b + 1], 0);
+		if (d[1] == d[0] + 8) {
+			emit_at(r, b ? SOFT_HOST_INSERT32X4 : SOFT_HOST_LOAD128,
+				z, z, at + d[0], (uint8_t)b);
+			continue;
+		}
+		emit_at(r, SOFT_HOST_LOAD64, to, 0, at + d[0], 0);
+		emit_at(r, SOFT_HOST_LOADH64, to, to, at + d[1], 0);
 		if (b)
 			soft_host_op(r->code, SOFT_HOST_INSERT32X4, z, 0, z, u,
 				     (uint8_t)b);
@@ -181,6 +199,10 @@ static void get_ones(struct soft_native_run *r, int z, const int32_t *d,
 	}
 }
 
+/* Dwords of two sources that SHUFPS puts behind each other. */
+#define EVEN_DWORDS 0x88
+#define ODD_DWORDS  0xdd
+
 /* Four dwords: one zmm of each pair. */
 static void load_4(struct soft_native_run *r, const struct soft_native_move *v,
 		   const int *pair, int index, int i, int32_t at)
@@ -190,7 +212,7 @@ static void load_4(struct soft_native_run *r, const struct soft_native_move *v,
 	for (int k = 0; k < 4; k++)
 		z[k] = 2 * pair[k] + i;
 	if (index == SOFT_NOWHERE)
-		get_fours(r, z, v->distance + 16 * i, at);
+		get_fours(r, v, z, v->distance + 16 * i, at);
 	else
 		get_row(r, v, z, at + v->distance[16 * i]);
 	transpose_4x4(r, z, z);
@@ -205,6 +227,15 @@ static void load_2(struct soft_native_run *r, const struct soft_native_move *v,
 	const int second = 2 * SOFT_PAIR_V;
 	const int32_t *d = v->distance + 16 * i;
 
+	if (index == SOFT_NOWHERE) {
+		get_twos(r, high, d, 4, at);
+		get_twos(r, second, d + 2, 4, at);
+		soft_host_op(r->code, SOFT_HOST_SHUFPS, low, 0, high, second,
+			     EVEN_DWORDS);
+		soft_host_op(r->code, SOFT_HOST_SHUFPS, high, 0, high, second,
+			     ODD_DWORDS);
+		return;
+	}
 	if (soft_native_is_line(v, 8)) {
 		load_zmm(r, low, at + d[0]);
 		load_zmm(r, second, at + d[8]);
@@ -214,8 +245,8 @@ static void load_2(struct soft_native_run *r, const struct soft_native_move *v,
 		load_zmm(r, second, at + d[8]);
 		emit_at(r, SOFT_HOST_UNPCKLQ, second, second, at + d[12], 0);
 	} else {
-		get_twos(r, low, d, at);
-		get_twos(r, second, d + 8, at);
+		get_twos(r, low, d, 2, at);
+		get_twos(r, second, d + 8, 2, at);
 	}
 	copy_zmm(r, high, low);
 	emit_op(r, SOFT_HOST_PERMT2D, low, 2 * index, second);
@@ -237,6 +268,8 @@ static void load_1(struct soft_native_run *r, const struct soft_native_move *v,
 static int take_index(struct soft_native_run *r,
 		      const struct soft_native_move *v, int n)
 {
+	if (r->code->ymm)
+		return SOFT_NOWHERE;
 	if (n == 2)
 		return take_constant(r, soft_native_is_line(v, 16) ?
 						SOFT_NATIVE_PAIRS_APART :
@@ -247,13 +280,22 @@ static int take_index(struct soft_native_run *r,
 		       SOFT_NOWHERE;
 }
 
+/* 16 lanes of each dword to their vregs. */
+static void store_results(struct soft_native_run *r, const struct soft_piece *p,
+			  const int *pair, int i)
+{
+	for (int k = 0; k < p->n; k++)
+		soft_native_store_half(r, pair[k],
+				       soft_native_vreg(r, 0, p->vreg[k]), i);
+}
+
 static void load_lanes(struct soft_native_run *r,
 		       const struct soft_native_move *v,
 		       const struct soft_piece *p, const int *pair)
 {
 	const int index = take_index(r, v, p->n);
 
-	for (int i = 0; i < 2; i++)
+	for (int i = 0; i < 2; i++) {
 		if (i && v->even && v->rows)
 			for (int k = 0; k < p->n; k++)
 				copy_zmm(r, 2 * pair[k] + 1, 2 * pair[k]);
@@ -262,6 +304,8 @@ static void load_lanes(struct soft_native_run *r,
 		else
 			(p->n == 2 ? load_2 : load_4)(r, v, pair, index, i,
 						      p->at);
+		store_results(r, p, pair, i);
+	}
 }
 
 /* All lanes from one place. */
@@ -273,6 +317,8 @@ static void load_same(struct soft_native_run *r, const struct soft_piece *p,
 			0);
 		copy_zmm(r, 2 * pair[k] + 1, 2 * pair[k]);
 	}
+	for (int i = 0; i < 2; i++)
+		store_results(r, p, pair, i);
 }
 
 /* `pair`: where results go, besides their vregs. */
@@ -284,9 +330,6 @@ static void load_piece(struct soft_native_run *r,
 		load_same(r, p, pair);
 	else
 		load_lanes(r, v, p, pair);
-	for (int k = 0; k < p->n; k++)
-		soft_native_store(r, pair[k],
-				  soft_native_vreg(r, 0, p->vreg[k]));
 }
 
 /* More than is wanted: whole lines, dwords, or sixteen bytes at once. */
@@ -376,6 +419,11 @@ static void store_2_each(struct soft_native_run *r, const int *pair, int i,
 	emit_op(r, SOFT_HOST_UNPCKLD, u, low, high);
 	emit_op(r, SOFT_HOST_UNPCKHD, u + 1, low, high);
 	for (int n = 0; n < 16; n += 2) {
+		if (d[n + 1] == d[n] + 8) {
+			emit_at(r, SOFT_HOST_EXTRACT32X4, u + n / 2 % 2, 0,
+				at + d[n], (uint8_t)(n / 4));
+			continue;
+		}
 		soft_host_op(r->code, SOFT_HOST_EXTRACT32X4, two, 0, 0,
 			     u + n / 2 % 2, (uint8_t)(n / 4));
 		emit_at(r, SOFT_HOST_STORE64, two, 0, at + d[n], 0);
@@ -388,9 +436,9 @@ static void store_2(struct soft_native_run *r, const struct soft_native_move *v,
 {
 	const int32_t *d = v->distance + 16 * i;
 
-	if (soft_native_is_line(v, 8))
+	if (index != SOFT_NOWHERE)
 		store_2_line(r, pair, index, i, at + d[0]);
-	else if (soft_native_is_line(v, 16))
+	else if (soft_native_is_line(v, 16) && !r->code->ymm)
 		store_2_apart(r, pair, i, at + d[0]);
 	else
 		store_2_each(r, pair, i, d, at);
@@ -428,7 +476,9 @@ static void store_piece(struct soft_native_run *r,
 		store_each(r, v, p);
 		return;
 	}
-	if (p->n == 4 && soft_native_is_line(v, 16))
+	if (r->code->ymm)
+		index = SOFT_NOWHERE;
+	else if (p->n == 4 && soft_native_is_line(v, 16))
 		index = take_constant(r, SOFT_NATIVE_BLOCKS);
 	else if (p->n == 2 && soft_native_is_line(v, 8))
 		index = take_constant(r, SOFT_NATIVE_MIXED);
@@ -638,15 +688,13 @@ static void load_all(struct soft_native_run *r,
 		     const struct soft_native_move *v,
 		     const struct soft_microop *m, data_pairs pair)
 {
-	const bool ahead = soft_native_is_line(v, 16) ||
-			   soft_native_is_line(v, 32);
-
 	if (!v->type->dwords)
 		load_part(r, v, pair[0][0]);
 	for (int i = 0; v->type->dwords && i < v->n_pieces; i++)
 		load_piece(r, v, &v->piece[i], pair[i]);
 	if (keeps_last_load(v) &&
-	    (v->type->bits == 16 || (v->type->dwords == 4 && !ahead)))
+	    (v->type->bits == 16 ||
+	     (v->type->dwords == 4 && !is_fetched_ahead(v))))
 		fetch_next(r, m, v);
 }
 
@@ -705,6 +753,7 @@ static void move_all(struct soft_native_run *r, const struct soft_microop *m,
 		if (i < n - 1)
 			at_jump = soft_host_save(r->code);
 		soft_native_place(r, m, &v[i], skip);
+		soft_native_forget_free(r);
 		if (v->type->store)
 			store_all(r, &v[i], pair);
 		else
@@ -748,7 +797,7 @@ void soft_native_move(struct soft_native_run *r, const struct soft_microop *m,
 	take_data(r, v, pair);
 	for (int i = 0; i < n; i++)
 		apart |= v->type->store && v->piece[0].n == 2 &&
-			 soft_native_is_line(&v[i], 16);
+			 soft_native_is_line(&v[i], 16) && !r->code->ymm;
 	if (apart)
 		soft_host_kset16(r->code, SOFT_K_IN, TWO_OF_FOUR);
 	if (v->where != SOFT_AT_SCRATCH)

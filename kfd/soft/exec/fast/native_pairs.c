@@ -93,8 +93,8 @@ int soft_native_load(struct soft_native_run *r, struct soft_host_mem vreg)
 	return pair;
 }
 
-void soft_native_store(struct soft_native_run *r, int pair,
-		       struct soft_host_mem vreg)
+void soft_native_store_half(struct soft_native_run *r, int pair,
+			    struct soft_host_mem vreg, int i)
 {
 	const int old = find_pair(r, vreg);
 
@@ -102,9 +102,15 @@ void soft_native_store(struct soft_native_run *r, int pair,
 		r->pair[old].used = false;
 		forget_pair(r, old);
 	}
+	soft_host_op_mem(r->code, SOFT_HOST_STORED, 2 * pair + i, 0, 0,
+			 soft_native_half(vreg, i), false, 0);
+}
+
+void soft_native_store(struct soft_native_run *r, int pair,
+		       struct soft_host_mem vreg)
+{
 	for (int i = 0; i < 2; i++)
-		soft_host_op_mem(r->code, SOFT_HOST_STORED, 2 * pair + i, 0, 0,
-				 soft_native_half(vreg, i), false, 0);
+		soft_native_store_half(r, pair, vreg, i);
 }
 
 void soft_native_put(struct soft_native_run *r, int t,

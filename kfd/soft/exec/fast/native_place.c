@@ -70,7 +70,7 @@ size_t soft_native_jump_elsewhere(struct soft_native_run *r,
 	else
 		soft_host_set64(r->code, SOFT_R11, (uintptr_t)v->expected);
 	for (int i = 0; i < 2; i++)
-		soft_host_op_mem(r->code, SOFT_HOST_CMPD,
+		soft_host_op_mem(r->code, SOFT_HOST_DIFFERD,
 				 i ? SOFT_K_OTHER : SOFT_K_N, lanes_of(r, i),
 				 2 * SOFT_PAIR_V + i, soft_native_half(from, i),
 				 false, 4);
@@ -84,7 +84,7 @@ static void check_same(struct soft_native_run *r, int pair, size_t skip)
 
 	soft_host_op(r->code, SOFT_HOST_BROADCASTD, u, 0, 0, 2 * pair, 0);
 	for (int i = 0; i < 2; i++)
-		soft_host_op(r->code, SOFT_HOST_CMPD,
+		soft_host_op(r->code, SOFT_HOST_DIFFERD,
 			     i ? SOFT_K_OTHER : SOFT_K_N, lanes_of(r, i),
 			     2 * pair + i, u, 4);
 	soft_native_bail(r, jump_unequal(r), skip);

@@ -122,6 +122,11 @@ int soft_value_set(struct soft_code *code, int v)
 	return reg;
 }
 
+bool soft_value_is_set(const struct soft_code *code, int v)
+{
+	return code->ymm->where[v] != SOFT_NOWHERE || code->ymm->at_home[v];
+}
+
 /* VGPRs, temporaries and constants stay where they are. */
 static bool may_be_home(struct soft_host_mem m)
 {

@@ -83,6 +83,7 @@ static struct soft_ymm_operand source_of(struct soft_code *code,
 #define SPREAD_128  2, 1, 0x5a
 #define LOAD_WHERE  2, 1, 0x8c
 #define STORE_WHERE 2, 1, 0x8e
+#define LOAD_128    1, 2 | HOST_128, 0x6f
 #define STORE_128   1, 2 | HOST_128, 0x7f
 #define STORE_64    1, 1 | HOST_128, 0xd6
 #define FROM_INT    1, 1 | HOST_128, 0x6e
@@ -606,12 +607,17 @@ static void insert_block(struct soft_code *code, int d, int s1,
 			 const struct source *s, unsigned block)
 {
 	const int half = (int)block / 2, other = 1 - half;
-	struct soft_ymm_operand from = source_of(code, s, 0);
-	int base = zmm_reg(code, s1, half);
+	const struct soft_ymm_operand from = source_of(code, s, 0);
+	const int value = soft_zmm_value(d, half);
 
-	emit_imm(code, INSERT_128,
-		 soft_value_set(code, soft_zmm_value(d, half)), base, from,
-		 block % 2);
+	if (block % 2 || soft_value_is_set(code, soft_zmm_value(s1, half))) {
+		const int base = zmm_reg(code, s1, half);
+
+		emit_imm(code, INSERT_128, soft_value_set(code, value), base,
+			 from, block % 2);
+	} else {
+		emit(code, LOAD_128, soft_value_set(code, value), 0, from);
+	}
 	if (d != s1)
 		emit(code, MOVE, soft_value_set(code, soft_zmm_value(d, other)),
 		     0, in_reg(zmm_reg(code, s1, other)));
@@ -634,9 +640,6 @@ static void do_own(struct soft_code *code, enum soft_host_op op, int d, int k,
 		t = op == SOFT_HOST_BROADCASTD ? make(code, SPREAD_D, 0, rm) :
 						 make(code, SPREAD_Q, 0, rm);
 		break;
-	case SOFT_HOST_BROADCAST32X4:
-		t = make(code, SPREAD_128, 0, in_memory(s->at, 0));
-		break;
 	case SOFT_HOST_BROADCAST_INT:
 		t = make(code, FROM_INT, 0, in_reg(s->zmm));
 		emit(code, SPREAD_D, t, 0, in_reg(t));
@@ -648,6 +651,11 @@ static void do_own(struct soft_code *code, enum soft_host_op op, int d, int k,
 		      soft_value_get(code, soft_mask_value(k, half)));
 		k = 0;
 		break;
+	case SOFT_HOST_DIFFERD:
+		put_mask(code, d, k, half,
+			 make(code, XOR, zmm_reg(code, s1, half),
+			      source_of(code, s, half)));
+		return;
 	case SOFT_HOST_CMPD:
 	case SOFT_HOST_CMPUD:
 	case SOFT_HOST_CMPUW:
