@@ -21,7 +21,7 @@
 enum soft_host_shape { THREE, TWO, STORE, SHIFT };
 
 /* What ymm registers do instead. */
-enum soft_ymm_way { NOT, EACH, FUSED, LOW, LONG, SHORT, OWN };
+enum soft_ymm_way { NOT, EACH, FUSED, LOW, LONG, SHORT, OWN, NOTHING };
 
 struct soft_host_inst {
 	uint8_t map, prefix, opcode, shape, ymm;
@@ -92,9 +92,11 @@ int soft_value_change(struct soft_code *code, int v);
 bool soft_value_is_set(const struct soft_code *code, int v);
 /* Where it is. */
 struct soft_ymm_operand soft_value_source(struct soft_code *code, int v);
-/* A register for a new value; one for now; and that becomes a value. */
+/* A register for a new value; one for now, and no longer; that becomes a value.
+ */
 int soft_value_set(struct soft_code *code, int v);
 int soft_value_free(struct soft_code *code);
+void soft_value_release(struct soft_code *code, int reg);
 void soft_value_bind(struct soft_code *code, int v, int reg);
 /* It equals what is there, if that may be a home. */
 bool soft_value_is_at(struct soft_code *code, int v, struct soft_host_mem m);

@@ -85,6 +85,38 @@ static void emit_step(struct soft_native_run *r, struct steps *t,
 	t->odd |= is_odd(s);
 }
 
+static bool is_mentioned(const struct step *s, int name)
+{
+	for (; s->kind; s++)
+		if (s->s1 == name || s->s2 == name ||
+		    (s->kind <= WHERE_N && s->d == name))
+			return true;
+	return false;
+}
+
+static bool is_n_read(const struct step *s)
+{
+	for (; s->kind && s->kind != FINDS; s++)
+		if (s->kind == WHERE_N || s->kind == FINDS_IN_N ||
+		    s->kind == JOINS)
+			return true;
+	return false;
+}
+
+/* What a step used for the last time, for 16 lanes; U is looked at later. */
+static void forget_used(struct soft_native_run *r, const struct steps *t,
+			const struct step *s, const struct names *n)
+{
+	const int used[] = { s->s1, s->s2, s->kind <= WHERE_N ? s->d : T };
+
+	for (size_t i = 0; i < ARRAY_SIZE(used); i++)
+		if (used[i] > U && used[i] < K_FIRST && used[i] != T_HIGH &&
+		    !is_mentioned(s + 1, used[i]))
+			soft_host_forget(r->code, 2 * n->pair[used[i]] + t->i);
+	if (s->kind == WHERE_N && !is_n_read(s + 1))
+		soft_host_forget_mask(r->code, mask_n(t));
+}
+
 /* All of them; leaves where one finds something odd. */
 static void emit_steps(struct soft_native_run *r, const struct step *step,
 		       uint32_t kinds, const struct names *n, size_t skip)
@@ -95,12 +127,11 @@ static void emit_steps(struct soft_native_run *r, const struct step *step,
 
 	if (t.in_turn)
 		for (; t.i < 2; t.i++) {
-			for (const struct step *s = step; s->kind; s++)
+			for (const struct step *s = step; s->kind; s++) {
 				emit_step(r, &t, s, n);
-			for (int v = V; v < K_FIRST; v++)
-				if (v != T_HIGH && n->pair[v])
-					soft_host_forget(r->code,
-							 2 * n->pair[v] + t.i);
+				if (r->code->ymm)
+					forget_used(r, &t, s, n);
+			}
 		}
 	else
 		for (const struct step *s = step; s->kind; s++)

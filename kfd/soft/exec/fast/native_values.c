@@ -66,6 +66,11 @@ int soft_value_free(struct soft_code *code)
 	return best;
 }
 
+void soft_value_release(struct soft_code *code, int reg)
+{
+	code->ymm->last[reg] = 0;
+}
+
 void soft_value_bind(struct soft_code *code, int v, int reg)
 {
 	struct soft_ymm *y = code->ymm;

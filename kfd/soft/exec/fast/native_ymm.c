@@ -61,6 +61,20 @@ static struct soft_ymm_operand source_of(struct soft_code *code,
 #define MIN_PS	    1, 0, 0x5d
 #define MAX_PS	    1, 0, 0x5f
 #define COMPARE_PS  1, 0, 0xc2
+#define MUL_PS	     1, 0, 0x59
+#define ROUND_PS     3, 1, 0x08
+#define RSQRT_PS     1, 0, 0x52
+#define MIN_SD	     2, 1, 0x39
+#define MAX_SD	     2, 1, 0x3d
+#define ADD_D	     1, 1, 0xfe
+#define SUB_D	     1, 1, 0xfa
+#define ADD_W	     1, 1, 0xfd
+#define PRODUCTS_W   1, 1, 0xf5
+#define PRODUCTS_B   2, 1, 0x04
+#define BLEND_Q	     3, 1, 0x4b
+#define ADD_PS	     1, 0, 0x58
+#define FMSUB_213    2, 1, 0xaa
+#define FMADD_231    2, 1, 0xb8
 #define FLOATS	    1, 0, 0x5b /* of integers */
 #define INTEGERS    1, 2, 0x5b
 #define FMADD_213   2, 1, 0xa8
@@ -489,22 +503,169 @@ static int unsigned_of_float(struct soft_code *code, int s)
 	return t;
 }
 
-/* As FPCLASS has them, where both signs count. */
+/* As FPCLASS has them. */
 #define NAN_INF	     0x99
 #define NAN_INF_ZERO 0x9f
+#define NO_ROOT	     0xf1 /* NaN, denormal, negative */
+#define NO_LOG	     0xdf /* NaN, infinite, 0, negative */
+
+/* Is an integer below `least` or above `most`? */
+static int is_outside(struct soft_code *code, int s, int least, int most)
+{
+	const int t = make(code, ABOVE_D, spread_constant(code, least), in_reg(s));
+
+	emit(code, OR, t, t,
+	     in_reg(make(code, ABOVE_D, s,
+			 in_reg(spread_constant(code, most)))));
+	return t;
+}
 
 static int is_class(struct soft_code *code, unsigned classes, int s)
 {
-	const int inf = spread_constant(code, SOFT_NATIVE_EXPONENT);
-	const int t = make(code, AND, s, in_reg(inf));
-	int twice;
+	int inf, t, twice;
 
+	if (classes == NO_ROOT)
+		return is_outside(code, s, SOFT_NATIVE_EXP_1,
+				  SOFT_NATIVE_EXPONENT);
+	if (classes == NO_LOG)
+		return is_outside(code, s, SOFT_NATIVE_1, SOFT_NATIVE_MOST_FLOAT);
+	inf = spread_constant(code, SOFT_NATIVE_EXPONENT);
+	t = make(code, AND, s, in_reg(inf));
 	emit(code, EQUAL_D, t, t, in_reg(inf));
 	if (classes != NAN_INF_ZERO)
 		return t;
 	twice = shifted(code, LEFT, s, 1);
 	emit(code, EQUAL_D, twice, twice, in_reg(zeros(code)));
 	emit(code, OR, t, t, in_reg(twice));
+	return t;
+}
+
+/* By 2^n twice, n half of what a register of floats says, rounded down. */
+static int scaled(struct soft_code *code, int s, int by)
+{
+	const int n = make_imm(code, ROUND_PS, 0, in_reg(by), 9);
+	int t;
+
+	emit(code, INTEGERS, n, 0, in_reg(n));
+	emit(code, MAX_SD, n, n,
+	     in_reg(spread_constant(code, SOFT_NATIVE_MINUS_252)));
+	emit(code, MIN_SD, n, n, in_reg(spread_constant(code, SOFT_NATIVE_254)));
+	t = shifted(code, SIGNED_RIGHT, n, 1);
+	emit(code, SUB_D, n, n, in_reg(t));
+	for (int i = 0; i < 2; i++) {
+		const int power = i ? n : t;
+
+		emit(code, ADD_D, power, power,
+		     in_reg(spread_constant(code, SOFT_NATIVE_127)));
+		emit_imm(code, SHIFT_D, LEFT, power, in_reg(power), 23);
+		emit(code, MUL_PS, t, i ? t : s, in_reg(power));
+	}
+	return t;
+}
+
+/* Knuth's: the rounded sum of a and b, and in *error what it lacks. */
+static int two_sum(struct soft_code *code, int a, int b, int *error)
+{
+	const int sum = make(code, ADD_PS, a, in_reg(b));
+	const int back = make(code, SUB_PS, sum, in_reg(a));
+	const int t = make(code, SUB_PS, sum, in_reg(back));
+
+	emit(code, SUB_PS, t, a, in_reg(t));
+	emit(code, SUB_PS, back, b, in_reg(back));
+	emit(code, ADD_PS, t, t, in_reg(back));
+	soft_value_release(code, back);
+	*error = t;
+	return sum;
+}
+
+/* Register s was rounded to nearest, and lacks what has the sign of `error`: to
+ * the neighbour that is odd.  Both are lost. */
+static int to_odd(struct soft_code *code, int s, int error)
+{
+	const int zero = zeros(code), one = spread_constant(code, SOFT_NATIVE_1);
+	const int odd = shifted(code, LEFT, s, 31);
+
+	emit_imm(code, SHIFT_D, SIGNED_RIGHT, odd, in_reg(odd), 31);
+	emit_imm(code, COMPARE_PS, zero, error, in_reg(zero), 12);
+	emit(code, ANDN, odd, odd, in_reg(zero));
+	emit(code, XOR, error, error, in_reg(s));
+	emit_imm(code, SHIFT_D, SIGNED_RIGHT, error, in_reg(error), 31);
+	emit(code, OR, error, error, in_reg(one));
+	emit(code, AND, odd, odd, in_reg(error));
+	emit(code, ADD_D, s, s, in_reg(odd));
+	return s;
+}
+
+/* a * b + c of halves: the product is exact. */
+static int half_to_odd(struct soft_code *code, int a, int b, int c)
+{
+	int error, s = two_sum(code, make(code, MUL_PS, a, in_reg(b)), c, &error);
+
+	return to_odd(code, s, error);
+}
+
+/* A product that became 0 and is none keeps its sign: it is not nothing. */
+static void keep_tiny(struct soft_code *code, int product, int a, int b)
+{
+	const int zero = zeros(code);
+	const int t = make_imm(code, COMPARE_PS, a, in_reg(zero), 4);
+	const int u = make_imm(code, COMPARE_PS, b, in_reg(zero), 4);
+
+	emit(code, AND, t, t, in_reg(u));
+	emit_imm(code, COMPARE_PS, zero, product, in_reg(zero), 0);
+	emit(code, AND, t, t, in_reg(zero));
+	emit_imm(code, SHIFT_D, RIGHT, t, in_reg(t), 31);
+	emit(code, OR, product, product, in_reg(t));
+	soft_value_release(code, zero);
+	soft_value_release(code, t);
+	soft_value_release(code, u);
+}
+
+/* Of floats: Boldo and Muller, "Exact and Approximated Error of the FMA". */
+static int sum_to_odd(struct soft_code *code, int a, int b, int c)
+{
+	const int r = make(code, MOVE, 0, in_reg(c));
+	const int product = make(code, MUL_PS, a, in_reg(b));
+	const int rest = make(code, MOVE, 0, in_reg(a));
+	int low, lower, high, all;
+
+	emit(code, FMADD_231, r, a, in_reg(b));
+	emit(code, FMSUB_213, rest, b, in_reg(product));
+	low = two_sum(code, c, rest, &lower);
+	soft_value_release(code, rest);
+	keep_tiny(code, product, a, b);
+	all = two_sum(code, product, low, &high);
+	emit(code, SUB_PS, all, all, in_reg(r));
+	emit(code, ADD_PS, all, all, in_reg(high));
+	emit(code, ADD_PS, all, all, in_reg(lower));
+	return to_odd(code, r, all);
+}
+
+/* --------------------------------------------------------- dot products ---- */
+
+/* Sums of four products of unsigned bytes and signed ones. */
+static int products(struct soft_code *code, int a, int b)
+{
+	int t = soft_value_free(code), u = soft_value_free(code), sum;
+
+	emit_imm(code, SHIFT_W, LEFT, t, in_reg(a), 8);
+	emit_imm(code, SHIFT_W, RIGHT, t, in_reg(t), 8);
+	emit_imm(code, SHIFT_W, LEFT, u, in_reg(b), 8);
+	emit_imm(code, SHIFT_W, SIGNED_RIGHT, u, in_reg(u), 8);
+	sum = make(code, PRODUCTS_W, t, in_reg(u));
+	emit_imm(code, SHIFT_W, RIGHT, t, in_reg(a), 8);
+	emit_imm(code, SHIFT_W, SIGNED_RIGHT, u, in_reg(b), 8);
+	emit(code, PRODUCTS_W, t, t, in_reg(u));
+	emit(code, ADD_D, sum, sum, in_reg(t));
+	return sum;
+}
+
+static int small_products(struct soft_code *code, int a, int b)
+{
+	const int t = make(code, PRODUCTS_B, a, in_reg(b)), one = ones(code);
+
+	emit_imm(code, SHIFT_W, RIGHT, one, in_reg(one), 15);
+	emit(code, PRODUCTS_W, t, t, in_reg(one));
 	return t;
 }
 
@@ -585,6 +746,31 @@ static int low_bytes(struct soft_code *code, int s)
 
 	emit(code, PERMUTE_D, t,
 	     make(code, MOVE, 0, constant(SOFT_NATIVE_FOURTHS, 0)), in_reg(t));
+	return t;
+}
+
+/* Indices of quadwords, as those of their dwords. */
+static int dword_index(struct soft_code *code, int index)
+{
+	const int t = soft_value_free(code), u = soft_value_free(code);
+
+	emit_imm(code, SHIFT_Q, LEFT, t, in_reg(index), 1);
+	emit_imm(code, SHIFT_Q, LEFT, u, in_reg(index), 33);
+	emit(code, OR, t, t, in_reg(u));
+	emit(code, SPREAD_Q, u, 0, constant(SOFT_NATIVE_2P32, 0));
+	emit(code, OR, t, t, in_reg(u));
+	return t;
+}
+
+/* The first or second quadword of a table, by bit 0 of an index. */
+static int one_of_two(struct soft_code *code, int index, const struct source *s)
+{
+	const int t = make(code, SPREAD_Q, 0, in_memory(s->at, 0));
+	const int u = make(code, SPREAD_Q, 0, in_memory(s->at, 8));
+	const int sign = soft_value_free(code);
+
+	emit_imm(code, SHIFT_Q, LEFT, sign, in_reg(index), 63);
+	emit_imm(code, BLEND_Q, t, t, in_reg(u), (unsigned)sign << 4);
 	return t;
 }
 
@@ -702,6 +888,48 @@ static void do_own(struct soft_code *code, enum soft_host_op op, int d, int k,
 	case SOFT_HOST_CVTTPS2UDQ:
 		t = unsigned_of_float(code, source_reg(code, s, half));
 		break;
+	case SOFT_HOST_SCALEFPS_ONCE:
+		t = scaled(code, zmm_reg(code, s1, half),
+			   source_reg(code, s, half));
+		break;
+	case SOFT_HOST_FMADD231PS_DOWN:
+	case SOFT_HOST_FMADD231PS_DOWN_HALF:
+		a = zmm_reg(code, s1, half);
+		t = (op == SOFT_HOST_FMADD231PS_DOWN ? sum_to_odd :
+						       half_to_odd)(
+			code, a, source_reg(code, s, half),
+			zmm_reg(code, d, half));
+		break;
+	case SOFT_HOST_RSQRT14PS:
+		t = make(code, RSQRT_PS, 0, source_of(code, s, half));
+		break;
+	case SOFT_HOST_DPBUSD:
+	case SOFT_HOST_DPBUSD_SMALL:
+		a = zmm_reg(code, s1, half);
+		t = (op == SOFT_HOST_DPBUSD ? products : small_products)(
+			code, a, source_reg(code, s, half));
+		emit(code, ADD_D, t, t,
+		     soft_value_source(code, soft_zmm_value(d, half)));
+		break;
+	case SOFT_HOST_PERMPD:
+		t = look_up(code, dword_index(code, zmm_reg(code, s1, half)), s);
+		break;
+	case SOFT_HOST_PERMPD_ODD:
+		t = one_of_two(code, zmm_reg(code, s1, half), s);
+		break;
+	case SOFT_HOST_PERMW_HIGH:
+		t = low_words(code, shifted(code, RIGHT,
+					    source_reg(code, s, half), 16));
+		break;
+	case SOFT_HOST_PERMI2B:
+		a = zmm_reg(code, d, half);
+		t = make(code, SHUFFLE_B, zmm_reg(code, s1, half), in_reg(a));
+		emit(code, ADD_W, a = soft_value_free(code),
+		     zmm_reg(code, d, half), in_reg(zmm_reg(code, d, half)));
+		blend(code, t, t,
+		      in_reg(make(code, SHUFFLE_B, source_reg(code, s, half),
+				  in_reg(zmm_reg(code, d, half)))), a);
+		break;
 	case SOFT_HOST_ROLD:
 		a = source_reg(code, s, half);
 		t = shifted(code, LEFT, a, imm);
@@ -767,6 +995,8 @@ static void do_op(struct soft_code *code, enum soft_host_op op, int d, int k,
 {
 	const enum soft_ymm_way way = soft_host_inst[op].ymm;
 
+	if (way == NOTHING)
+		return;
 	if (way == LOW) {
 		do_low(code, op, d, s1, s, imm);
 		return;
@@ -944,7 +1174,8 @@ static bool knows_imm(enum soft_host_op op, uint8_t imm)
 					     0xea, 0xca, 0xd8, 0xe8 };
 
 	if (op == SOFT_HOST_FPCLASSPS)
-		return imm == NAN_INF || imm == NAN_INF_ZERO;
+		return imm == NAN_INF || imm == NAN_INF_ZERO ||
+		       imm == NO_ROOT || imm == NO_LOG;
 	if (op != SOFT_HOST_TERNLOGD && op != SOFT_HOST_TERNLOGQ)
 		return true;
 	for (size_t i = 0; i < ARRAY_SIZE(functions); i++)
