@@ -13,15 +13,16 @@
 /* --------------------------------------------------------------- float ---- */
 
 /*
- * Sixteen words as one value; loops over them would be unrolled, not
- * vectorised.  Moved in one piece, since a load of 64 bytes that follows two
- * stores of 32 has to wait for them.
+ * Sixteen words are one piece or a few, as wide as the host's registers: loops
+ * over words would be unrolled, not vectorised, and gcc makes scalars of what
+ * is wider.
  */
-typedef int32_t row16 __attribute__((vector_size(64)));
-#define ROW_GET(v, p) memcpy(&(v), (p), sizeof(row16))
-#define ROW_PUT(p, v) memcpy((p), &(v), sizeof(row16))
-#define ROW_PIECES    ((int)(sizeof(row16) / SOFT_PIECE_BYTES))
-#define WMMA_PAIRS    (WMMA_N / 2)
+#define PIECE_WORDS ((int)(SOFT_PIECE_BYTES / sizeof(uint32_t)))
+#define ROW_PIECES  (WMMA_N / PIECE_WORDS)
+#define EACH_PIECE(l) for (int l = 0; l < WMMA_N; l += PIECE_WORDS)
+#define PIECE_GET(v, p) memcpy(&(v), (p), SOFT_PIECE_BYTES)
+#define PIECE_PUT(p, v) memcpy((p), &(v), SOFT_PIECE_BYTES)
+#define WMMA_PAIRS	(WMMA_N / 2)
 #define ALWAYS	      static inline __attribute__((always_inline))
 
 /* Sixteen halves, in bits shift + 15:shift of each word, to floats and back. */
@@ -91,37 +92,48 @@ static inline void row_from_byte(enum wmma_type type, const uint32_t *u,
 				 int shift, float *f)
 {
 	uint32_t h[WMMA_N];
-	row16 v, nan;
+	piece_i v, nan;
 
-	ROW_GET(v, u);
-	v = v >> shift & 0xff;
-	nan = (v & 0x7f) == 0x7f;
-	v = type == WMMA_BF8 ? v << 8 : (v & 0x7f) << 7 | (v & 0x80) << 8;
-	ROW_PUT(h, v);
+	EACH_PIECE(l)
+	{
+		PIECE_GET(v, u + l);
+		v = v >> shift & 0xff;
+		v = type == WMMA_BF8 ? v << 8 :
+				       (v & 0x7f) << 7 | (v & 0x80) << 8;
+		PIECE_PUT(h + l, v);
+	}
 	row_from_f16(h, 0, f);
 	if (type == WMMA_BF8)
 		return;
 	for (int l = 0; l < WMMA_N; l++)
 		f[l] *= 256;
-	ROW_GET(v, f);
-	v = (v & ~nan) | (nan & 0x7fc00000);
-	ROW_PUT(f, v);
+	EACH_PIECE(l)
+	{
+		PIECE_GET(nan, u + l);
+		nan = (nan >> shift & 0x7f) == 0x7f;
+		PIECE_GET(v, f + l);
+		v = piece_pick(nan, v - v + 0x7fc00000, v);
+		PIECE_PUT(f + l, v);
+	}
 }
 
 static inline void row_mods(float *f, uint32_t keep, uint32_t flip)
 {
-	row16 v;
+	piece_i v;
 
-	ROW_GET(v, f);
-	v = (v & (int32_t)keep) ^ (int32_t)flip;
-	ROW_PUT(f, v);
+	EACH_PIECE(l)
+	{
+		PIECE_GET(v, f + l);
+		v = (v & (int32_t)keep) ^ (int32_t)flip;
+		PIECE_PUT(f + l, v);
+	}
 }
 
 /* A row of numbers of this type as floats. */
 ALWAYS void row_load(enum wmma_type type, const uint32_t *u, int shift,
 			    float *f)
 {
-	row16 v;
+	piece_i v;
 
 	if (type == WMMA_F16) {
 		row_from_f16(u, shift, f);
@@ -131,21 +143,27 @@ ALWAYS void row_load(enum wmma_type type, const uint32_t *u, int shift,
 		row_from_byte(type, u, shift, f);
 		return;
 	}
-	ROW_GET(v, u);
-	v = type == WMMA_F32 ? v : v >> shift << 16;
-	ROW_PUT(f, v);
+	EACH_PIECE(l)
+	{
+		PIECE_GET(v, u + l);
+		v = type == WMMA_F32 ? v : v >> shift << 16;
+		PIECE_PUT(f + l, v);
+	}
 }
 
 /* Rounded to nearest even; f holds no NaN but 0xffc00000. */
 ALWAYS void row_narrow(const struct wmma *m, const float *f,
 			      uint32_t *h)
 {
-	row16 v;
+	piece_i v;
 
 	if (m->acc == WMMA_BF16) {
-		ROW_GET(v, f);
-		v = (v + 0x7fff + (v >> 16 & 1)) >> 16 & 0xffff;
-		ROW_PUT(h, v);
+		EACH_PIECE(l)
+		{
+			PIECE_GET(v, f + l);
+			v = (v + 0x7fff + (v >> 16 & 1)) >> 16 & 0xffff;
+			PIECE_PUT(h + l, v);
+		}
 	} else if (m->ovfl) {
 		for (int l = 0; l < WMMA_N; l++)
 			h[l] = soft_f16_from_f32(
@@ -162,22 +180,29 @@ ALWAYS void row_narrow(const struct wmma *m, const float *f,
 ALWAYS void row_store(const struct wmma *m, int shift, float *f, uint32_t *d)
 {
 	const int32_t keep = shift ? 0xffff : (int32_t)0xffff0000;
-	row16 v, nan, old;
 	uint32_t h[WMMA_N];
+	piece_i v, nan, old;
 
-	ROW_GET(v, f);
-	nan = (v & 0x7fffffff) > (int32_t)F32_INF;
-	v = (v & ~nan) | (nan & (int32_t)0xffc00000);
-	if (m->acc == WMMA_F32) {
-		ROW_PUT(d, v);
-		return;
+	EACH_PIECE(l)
+	{
+		PIECE_GET(v, f + l);
+		nan = (v & 0x7fffffff) > (int32_t)F32_INF;
+		v = piece_pick(nan, v - v + (int32_t)0xffc00000, v);
+		if (m->acc == WMMA_F32)
+			PIECE_PUT(d + l, v);
+		else
+			PIECE_PUT(f + l, v);
 	}
-	ROW_PUT(f, v);
+	if (m->acc == WMMA_F32)
+		return;
 	row_narrow(m, f, h);
-	ROW_GET(v, h);
-	ROW_GET(old, d);
-	v = (old & keep) | v << shift;
-	ROW_PUT(d, v);
+	EACH_PIECE(l)
+	{
+		PIECE_GET(v, h + l);
+		PIECE_GET(old, d + l);
+		v = (old & keep) | v << shift;
+		PIECE_PUT(d + l, v);
+	}
 }
 
 /* --------------------------------------------------------------- sums ---- */
@@ -295,14 +320,28 @@ static void multiply_any(const float (*a)[WMMA_N], const float (*b)[WMMA_N],
 #endif
 
 #if defined(__FMA__)
-/* The same of sums in an array, which are as a wave32 of gfx11 has them. */
+/* The same of sums in an array, which are as a wave32 of gfx11 has them; they
+ * are written anyway. */
 ALWAYS bool add_to_array(const float (*a)[WMMA_N], const float (*b)[WMMA_N],
 			 float (*c)[WMMA_N], bool nans)
 {
+#if defined(__AVX512BW__)
 	const uintptr_t none[2] = { 0 };
 
 	return add_products(a, b, none, (uintptr_t)c, (uintptr_t)c, WMMA_GFX11,
 			    nans);
+#else
+	bool nan = false;
+
+	for (int r = 0; r < WMMA_N; r += 4) {
+		const float *const row[] = { c[r], c[r + 1], c[r + 2],
+					     c[r + 3] };
+
+		nan |= four_sums((const float(*)[WMMA_N]) & a[0][r], b, row,
+				 c + r);
+	}
+	return nans || !nan;
+#endif
 }
 #endif
 
@@ -433,14 +472,17 @@ ALWAYS void pair_load(enum wmma_type acc, const uint32_t *u, float (*f)[WMMA_N])
 ALWAYS void pair_store(const struct wmma *x, float (*f)[WMMA_N], uint32_t *d)
 {
 	uint32_t h[2][WMMA_N];
-	row16 low, high;
+	piece_i low, high;
 
 	row_narrow(x, f[0], h[0]);
 	row_narrow(x, f[1], h[1]);
-	ROW_GET(low, h[0]);
-	ROW_GET(high, h[1]);
-	low |= high << 16;
-	ROW_PUT(d, low);
+	EACH_PIECE(l)
+	{
+		PIECE_GET(low, h[0] + l);
+		PIECE_GET(high, h[1] + l);
+		low |= high << 16;
+		PIECE_PUT(d + l, low);
+	}
 }
 
 /* False, with nothing written, if a sum is a NaN or overflows differently. */
@@ -629,12 +671,15 @@ static inline void extract_ints(const uint32_t *const *word, int bits, int k,
 				bool is_signed, int32_t *out)
 {
 	int up = 32 - bits - k * bits % 32, down = 32 - bits;
-	row16 v;
+	piece_i v;
 
-	ROW_GET(v, word[k * bits / 32]);
-	v <<= up;
-	v = is_signed ? v >> down : (v >> down) & ((1 << bits) - 1);
-	ROW_PUT(out, v);
+	EACH_PIECE(l)
+	{
+		PIECE_GET(v, word[k * bits / 32] + l);
+		v <<= up;
+		v = is_signed ? v >> down : (v >> down) & ((1 << bits) - 1);
+		PIECE_PUT(out + l, v);
+	}
 }
 
 /* 16 products of at most 16 bits fit an int; only C can make it overflow. */
@@ -651,13 +696,16 @@ void SIMD(soft_wmma_int)(struct wmma *m)
 	for (int r = 0; r < WMMA_N; r++)
 		memcpy(c[r], m->c[r], sizeof(c[r]));
 	for (int r = 0; r < WMMA_N; r++) {
-		row16 acc = { 0 }, row;
+		EACH_PIECE(l)
+		{
+			piece_i acc = { 0 }, row;
 
-		for (int k = 0; k < WMMA_N; k++) {
-			ROW_GET(row, b[k]);
-			acc += row * a[k][r];
+			for (int k = 0; k < WMMA_N; k++) {
+				PIECE_GET(row, b[k] + l);
+				acc += row * a[k][r];
+			}
+			PIECE_PUT(sum + l, acc);
 		}
-		ROW_PUT(sum, acc);
 		for (int l = 0; l < WMMA_N; l++)
 			m->d[r][l] = mad_i32(sum[l], c[r][l], m->clamp);
 	}
