@@ -220,35 +220,57 @@ static inline bool gemm_put(struct cc_dev *d, const struct arr *a,
 	return !n || kfd_write(d->dev, *m, 0, a->bits, n, e);
 }
 
-static inline bool gemm_steps(struct cc_dev *d, const struct gemm_code *code,
+/* The kernels of a product on the device. */
+struct gemm_loaded {
+	struct kfd_code *code[GEMM_KERNELS];
+	const struct kfd_kernel *kernel[GEMM_KERNELS];
+};
+
+static inline void gemm_unload(struct gemm_loaded *loaded)
+{
+	for (int k = 0; k < GEMM_KERNELS; k++)
+		kfd_code_unload(loaded->code[k]);
+	*loaded = (struct gemm_loaded){ 0 };
+}
+
+/* The caller unloads them, anyway. */
+static inline bool gemm_load(struct cc_dev *d, const struct gemm_code *code,
+			     const struct gemm_launch *l,
+			     struct gemm_loaded *loaded, struct err *e)
+{
+	bool good = true;
+
+	for (int k = 0; good && k < l->n; k++)
+		good = kfd_code_load(d->dev, code->object[k].bytes.data,
+				     code->object[k].bytes.len,
+				     &loaded->code[k], e) &&
+		       kfd_code_kernel(loaded->code[k], l->step[k].kernel,
+				       &loaded->kernel[k], e);
+	return good;
+}
+
+static inline bool gemm_steps(struct cc_dev *d,
+			      const struct gemm_loaded *loaded,
 			      const struct gemm_launch *l, struct err *e)
 {
 	bool good = true;
 
 	for (int k = 0; good && k < l->n; k++) {
-		const struct kfd_kernel *kernel;
-		struct kfd_code *c = NULL;
 		/* Long enough where many share the processors. */
-		struct kfd_launch go = { .args = l->step[k].args,
+		struct kfd_launch go = { .kernel = loaded->kernel[k],
+					 .args = l->step[k].args,
+					 .args_bytes = l->step[k].args_bytes,
 					 .deadline_ns = time_mono_ns() +
 						UINT64_C(120000000000) };
 
 		if (!l->step[k].groups[0] || !l->step[k].groups[1] ||
 		    !l->step[k].groups[2])
 			continue;
-		good = kfd_code_load(d->dev, code->object[k].bytes.data,
-				     code->object[k].bytes.len, &c, e) &&
-		       kfd_code_kernel(c, l->step[k].kernel, &kernel, e);
-		if (good) {
-			go.kernel = kernel;
-			go.args_bytes = l->step[k].args_bytes;
-			go.wg[0] = l->step[k].group_size;
-			go.grid[0] = l->step[k].groups[0] * go.wg[0];
-			go.grid[1] = l->step[k].groups[1];
-			go.grid[2] = l->step[k].groups[2];
-			good = kfd_run(d->queue, &go, NULL, e);
-		}
-		kfd_code_unload(c);
+		go.wg[0] = l->step[k].group_size;
+		go.grid[0] = l->step[k].groups[0] * go.wg[0];
+		go.grid[1] = l->step[k].groups[1];
+		go.grid[2] = l->step[k].groups[2];
+		good = kfd_run(d->queue, &go, NULL, e);
 	}
 	return good;
 }
@@ -260,6 +282,7 @@ static inline bool gemm_case_run(struct cc_dev *d, struct gemm_case *x,
 	enum { A, B, C, BIAS, RESIDUAL, SCALE, WORK, BUFFERS };
 	struct kfd_mem *m[BUFFERS] = { 0 };
 	struct gemm_operands o = { .alpha = x->alpha, .beta = x->beta };
+	struct gemm_loaded loaded = { 0 };
 	struct gemm_launch l;
 	struct buf found = { 0 };
 	uint64_t n;
@@ -278,9 +301,11 @@ static inline bool gemm_case_run(struct cc_dev *d, struct gemm_case *x,
 		o.workspace = good ? m[WORK]->va : 0;
 		good = good && gemm_launch(&x->op, &x->c, &x->s, &o, &l, e);
 	}
-	good = good && gemm_steps(d, code, &l, e) &&
+	good = good && gemm_load(d, code, &l, &loaded, e) &&
+	       gemm_steps(d, &loaded, &l, e) &&
 	       (!x->out.n || kfd_read(d->dev, x->out.bits, m[C], 0,
 				      x->out.n * arr_bytes(&x->out), e));
+	gemm_unload(&loaded);
 	n = soft_watch_findings(d->driver, &found);
 	if (good && n != d->findings)
 		good = err_set(e, ERR_DEVICE, "%.900s",
