@@ -110,6 +110,16 @@ static inline bool lanes_off_line(const uint32_t *p, uint32_t step)
 	return differ;
 }
 
+#if defined(__AVX2__)
+static inline bool lanes_elsewhere(const uint32_t *p, const int32_t *distance)
+{
+	uint32_t differ = 0;
+
+	LANES(i) differ |= p[i] ^ (p[0] + (uint32_t)distance[i]);
+	return differ;
+}
+#endif
+
 static inline bool lanes_repeat_line(const uint32_t *p, uint32_t step)
 {
 	uint32_t differ = 0;

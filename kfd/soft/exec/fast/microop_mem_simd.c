@@ -365,7 +365,7 @@ static inline void move_half(const struct soft_wave *w,
 	fn(&p->m);
 }
 
-#if defined(__AVX512F__)
+#if defined(__AVX2__)
 static inline bool are_expected(const struct soft_microop *m,
 				const uint32_t *off)
 {
@@ -384,7 +384,7 @@ static inline bool are_expected(const struct soft_microop *m,
 static inline void note_lanes(struct soft_wave *w, const struct soft_microop *m,
 			      const uint32_t *off)
 {
-#if defined(__AVX512F__)
+#if defined(__AVX2__)
 	if (!soft_is_scattered(m) &&
 	    (m->ka != soft_pattern_of(m)->version || !are_expected(m, off)))
 		soft_pattern_learn(w->group->code, m, off);
