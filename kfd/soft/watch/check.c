@@ -108,8 +108,9 @@ void check_group_start(struct soft_watch *t, struct shadow *sh)
 
 	(void)t;
 	memset(sh->lds_valid, 0, l->lds_bytes / 8 + 1);
-	memset(sh->lds_race, 0,
-	       (l->lds_bytes / 4 + 1) * sizeof(*sh->lds_race));
+	memset(sh->lds_race.cell, 0,
+	       lds_blocks(l) * RACE_BLOCK * sizeof(*sh->lds_race.cell));
+	memset(sh->lds_race.split, 0, lds_blocks(l) / 8 + 1);
 	for (int i = 0; i < sh->n_waves; i++) {
 		struct shadow_wave *sw = &sh->wave[i];
 		uint8_t *scratch = sw->scratch;

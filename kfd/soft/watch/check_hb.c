@@ -106,14 +106,14 @@ static void add_clocks(struct clocks *to, const struct clocks *from)
 
 bool hb_before(const struct actor *a, uint32_t wave, int cls, uint32_t seq)
 {
-	const uint32_t n = a->sh->l->waves_per_group;
+	const uint32_t in_group = wave - a->sh->wave[0].number;
 	const struct clocks *c = &a->sw->known;
 	uint32_t i;
 
 	if (wave == a->sw->number)
 		return true;
-	if (wave / n == a->sh->index &&
-	    a->sh->wave[wave % n].at_barrier[cls] > seq)
+	if (in_group < (uint32_t)a->sh->n_waves &&
+	    a->sh->wave[in_group].at_barrier[cls] > seq)
 		return true;
 	i = search_clock(c, wave);
 	return i < c->n && c->v[i].wave == wave && c->v[i].done[cls] > seq;

@@ -51,6 +51,7 @@ static struct shadow_page *page_at(struct actor *a, uint64_t va)
 	    va - r.va > r.size_bytes - KFD_PAGE_BYTES)
 		return NULL;
 	p = xcalloc(1, sizeof(*p));
+	p->race = (struct race_cells){ p->cell, p->split };
 	p->tracked = is_untouched(r.host + (va - r.va));
 	addr_table_put(&m->page, va, p);
 	return p;
@@ -332,51 +333,111 @@ static void report_race(struct actor *a, const struct race_slot *old,
 	buf_fini(&text);
 }
 
-/* Where the access is remembered: its own place, a free one, or any. */
-static void remember_access(struct actor *a, struct race_cell *c,
-			    const struct race_slot *new)
+/* Of this wave's earlier accesses the same one, which a new one replaces. */
+static int find_own(const struct race_cell *c, const struct race_slot *new)
 {
-	struct race_slot *to = NULL;
+	int i = 0;
 
-	for (int i = 0; i < RACE_SLOTS; i++) {
-		struct race_slot *r = &c->slot[i];
-
-		if (r->wave == new->wave && r->flags == new->flags &&
-		    !(r->mask & ~new->mask)) {
-			*r = *new;
-			return;
-		}
-		if (!to && (!r->wave ||
-			    hb_before(a, r->wave - 1, r->cls, r->seq)))
-			to = r;
-	}
-	if (!to)
-		to = &c->slot[new->seq % RACE_SLOTS];
-	*to = *new;
+	while (i < RACE_SLOTS && !(c->slot[i].wave == new->wave &&
+				   c->slot[i].flags == new->flags &&
+				   !(c->slot[i].mask & ~new->mask)))
+		i++;
+	return i;
 }
 
+/* A free place, the last first, since it is the oldest; or any. */
+static int find_place(const struct actor *a, const struct race_cell *c,
+		      const struct race_slot *new)
+{
+	for (int i = RACE_SLOTS - 1; i >= 0; i--) {
+		const struct race_slot *r = &c->slot[i];
+
+		if (!r->wave || hb_before(a, r->wave - 1, r->cls, r->seq))
+			return i;
+	}
+	return (int)(new->seq % RACE_SLOTS);
+}
+
+/*
+ * Accesses are remembered with the last one first.  What is behind an earlier
+ * read by the same instruction, that one was held against already; a write may
+ * store something else this time.
+ */
 static void race_dword(struct actor *a, struct race_cell *c,
 		       const struct race_slot *new, const struct access *x,
 		       uint64_t at, bool same)
 {
-	for (int i = 0; i < RACE_SLOTS; i++)
+	const int own = find_own(c, new);
+	const bool again = own < RACE_SLOTS && !(new->flags &RACE_WRITE) &&
+			   c->slot[own].site == new->site &&
+			   c->slot[own].mask == new->mask;
+	const int n = again ? own : RACE_SLOTS;
+	int to;
+
+	for (int i = 0; i < n; i++)
 		if (is_conflict(a, &c->slot[i], new) &&
 		    !(same && is_plain_write(&c->slot[i])) &&
 		    !check_guess(a, &c->slot[i], new))
 			report_race(a, &c->slot[i], new, x, at);
-	remember_access(a, c, new);
+	to = own < RACE_SLOTS ? own : find_place(a, c, new);
+	for (; to > 0; to--)
+		c->slot[to] = c->slot[to - 1];
+	c->slot[0] = *new;
 }
 
-static struct race_cell *cell_at(struct actor *a, const struct access *x,
-				 uint64_t at)
+/* The cells of a place, and which it has; NULL: it has none. */
+static struct race_cells *cells_at(struct actor *a, const struct access *x,
+				   uint64_t at, uint32_t *index)
 {
 	struct shadow_page *p;
 
+	*index = (uint32_t)(at / 4);
 	if (x->space == SOFT_SPACE_LDS)
-		return at < a->sh->l->lds_bytes ? &a->sh->lds_race[at / 4] :
-						  NULL;
+		return at < a->sh->l->lds_bytes ? &a->sh->lds_race : NULL;
+	*index = at % KFD_PAGE_BYTES / 4;
 	p = page_at(a, at);
-	return p ? &p->race[at % KFD_PAGE_BYTES / 4] : NULL;
+	return p ? &p->race : NULL;
+}
+
+/* Its four dwords are remembered one by one from now on. */
+static void split_block(struct race_cells *c, uint32_t block)
+{
+	struct race_cell *four = &c->cell[block * RACE_BLOCK];
+
+	if (c->split[block / 8] >> block % 8 & 1)
+		return;
+	c->split[block / 8] |= (uint8_t)(1u << block % 8);
+	for (int i = 1; i < RACE_BLOCK; i++)
+		four[i] = four[0];
+}
+
+/* The part of a block from `at` on; how many bytes that is. */
+static uint32_t race_block(struct actor *a, struct race_slot *new,
+			   const struct access *x, uint64_t at, uint32_t left,
+			   bool same)
+{
+	const uint32_t room = 16 - at % 16, n = left < room ? left : room;
+	uint32_t first, block;
+	struct race_cells *c = cells_at(a, x, at, &first);
+
+	if (!c)
+		return n;
+	block = first / RACE_BLOCK;
+	new->mask = 0xf;
+	if (n == 16 && !(c->split[block / 8] >> block % 8 & 1)) {
+		race_dword(a, &c->cell[first], new, x, at, same);
+		return n;
+	}
+	split_block(c, block);
+	for (uint64_t i = at; i < at + n; i = (i | 3) + 1) {
+		const uint64_t end = (i | 3) + 1,
+			       last = end < at + n ? end : at + n;
+
+		new->mask = (uint8_t)(((1u << (last - i)) - 1) << (i & 3));
+		race_dword(a, &c->cell[first + (i / 4 - at / 4)], new, x, i,
+			   same);
+	}
+	return n;
 }
 
 /* The class under which the access will be known to be complete. */
@@ -411,17 +472,10 @@ static void check_race(struct actor *a, const struct access *x, uint32_t seq)
 				 .lane = x->lane,
 				 .cls = class_of(a, x),
 				 .flags = flags_of(a, x) };
-	const uint64_t end = x->at + x->size_bytes;
 	const bool same = stores_same(a, x);
 
-	for (uint64_t at = x->at; at < end; at = (at | 3) + 1) {
-		struct race_cell *c = cell_at(a, x, at);
-		const uint64_t last = (at | 3) + 1 < end ? (at | 3) + 1 : end;
-
-		new.mask = (uint8_t)(((1u << (last - at)) - 1) << (at & 3));
-		if (c)
-			race_dword(a, c, &new, x, at, same);
-	}
+	for (uint32_t i = 0; i < x->size_bytes;)
+		i += race_block(a, &new, x, x->at + i, x->size_bytes - i, same);
 	if (new.flags & (RACE_ATOMIC | RACE_SYNC)) {
 		const uint64_t group = UINT64_C(1) << 63 | a->sh->index << 16;
 

@@ -67,6 +67,15 @@ static bool stored_valid(struct actor *a, const struct access *x, int reg,
 	return valid;
 }
 
+/* The same of all that it stores, where nothing is to be told. */
+static bool are_valid(const struct actor *a, const struct access *x, int reg)
+{
+	for (int at = 0; at < x->size_bytes; at += 4)
+		if (!lane_valid(a, reg++, x->lane))
+			return false;
+	return true;
+}
+
 /* Plain stores: dword by dword. */
 static void move_store(struct actor *a, const struct access *x,
 		       const struct data *d)
@@ -80,6 +89,10 @@ static void move_store(struct actor *a, const struct access *x,
 		const bool valid = stored_valid(a, x, d->reg[0], d->dwords[0]);
 
 		memory_set_valid(a, x, 0, x->size_bytes, valid);
+		return;
+	}
+	if (are_valid(a, x, reg)) {
+		memory_set_valid(a, x, 0, x->size_bytes, true);
 		return;
 	}
 	for (uint32_t at = 0; at < x->size_bytes; at += 4, reg++) {
@@ -189,6 +202,8 @@ static void move_load(struct actor *a, const struct access *x,
 				set_invalid(a, o, k, x);
 		return;
 	}
+	if (x->lane >= 0 && memory_valid(a, x, 0, x->size_bytes))
+		return;
 	for (uint32_t at = 0; at < x->size_bytes; at += 4) {
 		const uint32_t left = x->size_bytes - at;
 

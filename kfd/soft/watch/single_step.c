@@ -248,7 +248,9 @@ static struct shadow *shadow_new(const struct soft_launch *l)
 
 	sh->wave = xcalloc(l->waves_per_group, sizeof(*sh->wave));
 	sh->lds_valid = xcalloc(1, l->lds_bytes / 8 + 1);
-	sh->lds_race = xcalloc(l->lds_bytes / 4 + 1, sizeof(*sh->lds_race));
+	sh->lds_race.cell =
+		xcalloc(lds_blocks(l) * RACE_BLOCK, sizeof(*sh->lds_race.cell));
+	sh->lds_race.split = xcalloc(1, lds_blocks(l) / 8 + 1);
 	for (uint32_t i = 0; i < l->waves_per_group; i++)
 		sh->wave[i].scratch = xcalloc(1, l->scratch_wave_bytes / 8 + 1);
 	return sh;
@@ -268,7 +270,8 @@ static void group_free(struct soft_hook *h, struct soft_run *r)
 	}
 	free(sh->wave);
 	free(sh->lds_valid);
-	free(sh->lds_race);
+	free(sh->lds_race.cell);
+	free(sh->lds_race.split);
 	free(sh);
 	r->watched = NULL;
 }

@@ -169,6 +169,13 @@ enum race_flag { RACE_WRITE = 1, RACE_ATOMIC = 2, RACE_SYNC = 4 };
 struct race_cell {
 	struct race_slot slot[RACE_SLOTS];
 };
+/* A cell for every dword; that of the first one of four, which are 16 bytes,
+ * stands for all of them until some are accessed without the others. */
+#define RACE_BLOCK 4
+struct race_cells {
+	struct race_cell *cell;
+	uint8_t *split; /* a bit for each block */
+};
 
 /* A workgroup under watch. */
 struct shadow {
@@ -176,11 +183,16 @@ struct shadow {
 	struct soft_run *run;
 	uint64_t index;		    /* of the workgroup */
 	uint8_t *lds_valid;	    /* a bit per byte */
-	struct race_cell *lds_race; /* per dword */
+	struct race_cells lds_race;
 	uint32_t lds_bytes;	    /* exactly as asked for */
 	struct shadow_wave *wave; /* [l->waves_per_group] */
 	int n_waves;
 };
+
+static inline size_t lds_blocks(const struct soft_launch *l)
+{
+	return l->lds_bytes / (4 * RACE_BLOCK) + 1;
+}
 
 /* From addresses to pointers, which are the caller's; {0} is empty. */
 struct addr_entry {
@@ -196,7 +208,9 @@ struct addr_table {
 struct shadow_page {
 	bool tracked; /* was never written when the dispatch met it */
 	uint8_t valid[KFD_PAGE_BYTES / 8]; /* tracked: a bit per byte */
-	struct race_cell race[PAGE_CELLS];
+	struct race_cells race;
+	struct race_cell cell[PAGE_CELLS];
+	uint8_t split[PAGE_CELLS / RACE_BLOCK / 8];
 };
 
 struct memory_shadow {

@@ -248,3 +248,64 @@ kernel chain_no_wait
 	global_store_b32 v6, v3, s[2:3] offset:128	// ? chain_no_wait
 	global_atomic_add_u32 v2, v3, s[2:3]
 done chain_no_wait
+
+// 16 bytes at once, and a part of them by the other wave.
+kernel block_then_part
+	begin
+	v_lshlrev_b32 v2, 4, v0
+	v_mov_b32 v4, v0
+	v_mov_b32 v5, v0
+	v_mov_b32 v6, v0
+	v_mov_b32 v7, v0
+	ds_store_b128 v2, v[4:7]			// ? block_then_part
+	s_waitcnt lgkmcnt(0)
+	v_xor_b32 v3, 512, v2
+	ds_load_u8 v8, v3 offset:9			// ! block_then_part
+	s_waitcnt lgkmcnt(0)
+done block_then_part, 1024
+
+// A part, and all of the 16 bytes by the other wave.
+kernel part_then_block
+	begin
+	v_lshlrev_b32 v2, 4, v0
+	ds_store_b32 v2, v0 offset:12			// ? part_then_block
+	s_waitcnt lgkmcnt(0)
+	v_xor_b32 v3, 512, v2
+	ds_load_b128 v[4:7], v3				// ! part_then_block
+	s_waitcnt lgkmcnt(0)
+done part_then_block, 1024
+
+// Parts of the same 16 bytes that have nothing in common, then all of them.
+kernel parts_apart
+	begin
+	v_lshrrev_b32 v2, 5, v0
+	v_lshlrev_b32 v2, 3, v2
+	ds_store_b16 v2, v0
+	ds_store_b8 v2, v0 offset:3
+	ds_store_b32 v2, v0 offset:4
+	ds_load_u16 v4, v2
+	ds_load_u8 v5, v2 offset:7
+	s_waitcnt lgkmcnt(0)
+	s_barrier
+	v_mov_b32 v2, 0
+	ds_load_b128 v[4:7], v2
+	s_waitcnt lgkmcnt(0)
+done parts_apart, 1024
+
+// What was read before another wave stored there is not as it was.
+kernel read_again
+	begin
+	v_mov_b32 v2, 0
+	s_mov_b32 s5, 2
+.Lread:
+	ds_load_b128 v[4:7], v2				// ! read_again
+	s_waitcnt lgkmcnt(0)
+	s_barrier
+	v_cmp_gt_u32 vcc_lo, 32, v0
+	s_and_saveexec_b32 s6, vcc_lo
+	ds_store_b32 v2, v0 offset:8			// ? read_again
+	s_mov_b32 exec_lo, s6
+	s_sub_u32 s5, s5, 1
+	s_cmp_lg_u32 s5, 0
+	s_cbranch_scc1 .Lread
+done read_again, 1024
