@@ -159,8 +159,8 @@ void soft_code_cache_free(struct soft_code_cache *c);
 
 /*
  * What is made of code that is executed often, at most, from now on.  A new
- * cache allows all; host code needs AVX-512 and a system that lets a process
- * make code (kfd/soft/exec/fast/native.h).  All give the same bits: the others
+ * cache allows all; host code needs AVX2 and a system that lets a process make
+ * code (kfd/soft/exec/fast/native.h).  All give the same bits: the others
  * are what one is measured and tested against.
  */
 enum soft_form { SOFT_HANDLERS, SOFT_MICROOPS, SOFT_HOST_CODE };

@@ -23,8 +23,8 @@
  *   vreg        one row of 32 dwords, a lane each: a half of a vector register
  *               (exec.h), or a temporary of the superblock.
  *
- * Where the host has AVX-512, vector microops that follow each other are also
- * made into one function of host code (native.h).
+ * Where the host has AVX2, vector microops that follow each other are also made
+ * into one function of host code (native.h).
  *
  * Nothing but microops happens inside of a superblock: allocated registers,
  * MODE and the number of instructions that may still run are compared once,

@@ -1,10 +1,13 @@
 /*
  * kfd/soft/exec/fast/native.h - runs of microops as code of the host.
  *
- * Private to fast/.  Where the host has AVX-512 and lets a process make code,
+ * Private to fast/.  Where the host has AVX2 and lets a process make code,
  * vector microops that follow each other become one function: it costs no
  * dispatch, and keeps what it read and wrote in zmm registers, two for a vreg.
- * It stands in front of them as a microop of its own:
+ * All of it is written for AVX-512; on a host without, its registers are values
+ * that are in ymm registers or in memory (native_values.c), and each
+ *instruction becomes some of AVX2 (native_ymm.c).  It stands in front of them
+ *as a microop of its own:
  *
  *	microop   ...  native  v_fma_f32  v_add_f32  v_cmp_lt_f32  load  ...
  *	                  `------------------------------------------^
