@@ -141,6 +141,69 @@ static void emit_steps(struct soft_native_run *r, const struct step *step,
 		soft_native_bail(r, soft_host_jump_mask(r->code, t.k_odd), skip);
 }
 
+/* Shifts by what is in lanes, and by a constant. */
+static const enum soft_host_op shifts[][2] = {
+	{ SOFT_HOST_SLLVD, SOFT_HOST_SLLD },
+	{ SOFT_HOST_SRLVD, SOFT_HOST_SRLD },
+	{ SOFT_HOST_SRAVD, SOFT_HOST_SRAD },
+};
+
+/* Is source A, B or C a constant, and which? */
+static bool find_constant(const struct soft_microop *m, int name,
+			  uint32_t *value)
+{
+	const struct isa_operand *o = &m->u->in.opnd[1 + name - A];
+
+	if (name > C || m->part != SOFT_PART_ALL ||
+	    m->u->in.form == ISA_FORM_DPP16 || m->u->in.form == ISA_FORM_DPP8 ||
+	    1 + name - A >= m->u->in.n_opnd ||
+	    (o->kind != ISA_K_INLINE && o->kind != ISA_K_LITERAL))
+		return false;
+	*value = (uint32_t)soft_read_scalar(NULL, o, &m->u->in);
+	return true;
+}
+
+/*
+ * Are the next two steps a shift by five bits of a constant, and is that all
+ * these are for?  *to: the one that does the same.
+ */
+static bool find_shift(const struct step *s, const struct soft_microop *m,
+		       struct step *to)
+{
+	uint32_t by;
+
+	if (s->kind != PLAIN || s->op != SOFT_HOST_ANDD || s->d != U ||
+	    s->s2 != K_31 || s[1].kind != PLAIN || s[1].s2 != U ||
+	    is_mentioned(s + 2, U))
+		return false;
+	for (size_t i = 0; i < ARRAY_SIZE(shifts); i++)
+		if (s[1].op == shifts[i][0] && find_constant(m, s->s1, &by)) {
+			*to = (struct step){ PLAIN, shifts[i][1], s[1].d,
+					     0,	    s[1].s1,	  by & 31 };
+			return true;
+		}
+	return false;
+}
+
+/* The steps of a microop, of which there are at most STEPS_MOST, to `to`. */
+#define STEPS_MOST 192
+static void copy_steps(const struct step *s, const struct soft_microop *m,
+		       struct step *to)
+{
+	int n = 0;
+
+	while (s->kind) {
+		const bool shift = find_shift(s, m, &to[n]);
+
+		if (!shift)
+			to[n] = *s;
+		s += 1 + shift;
+		if (++n == STEPS_MOST)
+			BUG("more than %d steps", STEPS_MOST - 1);
+	}
+	to[n].kind = END;
+}
+
 /* Bit of lanes where a relation holds between zmm a and zmm b: to `k`. */
 static void emit_unordered(struct soft_native_run *r, int k, int a, int b,
 			   int exec)
@@ -323,9 +386,12 @@ static void require_plain16(struct soft_native_run *r, size_t skip)
 static void emit_row(struct soft_native_run *r, const struct soft_microop *m,
 		     const struct row *row, size_t skip)
 {
-	const struct soft_steps_use use = soft_steps_use(row->step);
+	struct step step[STEPS_MOST];
+	struct soft_steps_use use;
 	struct names n = { { 0 } };
 
+	copy_steps(row->step, m, step);
+	use = soft_steps_use(step);
 	if (soft_row_is_half(row) || row->check == PAIRS)
 		require_plain16(r, skip);
 	/*
@@ -340,7 +406,7 @@ static void emit_row(struct soft_native_run *r, const struct soft_microop *m,
 		load_mask(r, SOFT_K_IN, m->mask_in);
 	if (use.kinds & (SOFT_MAKES | SOFT_ODD))
 		r->mask = SOFT_NOWHERE;
-	emit_steps(r, row->step, use.kinds, &n, skip);
+	emit_steps(r, step, use.kinds, &n, skip);
 	emit_check(r, row, &use, &n, skip);
 	if (soft_native_clamps(m))
 		emit_clamp(r, m, &n);
