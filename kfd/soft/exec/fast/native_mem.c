@@ -643,7 +643,7 @@ static void move_some(struct soft_native_run *r, const struct soft_microop *m,
 	soft_native_exec(r, 0);
 	pair = soft_native_load(r, data);
 	soft_native_measure(r, m);
-	soft_native_bail(r, soft_native_jump_elsewhere(r, v), skip);
+	soft_native_bail(r, soft_native_jump_elsewhere(r, m, v), skip);
 	soft_native_place(r, m, v, skip);
 	for (int i = 0; i < 2; i++)
 		soft_host_op_mem(r->code,
@@ -747,7 +747,7 @@ static void move_all(struct soft_native_run *r, const struct soft_microop *m,
 	memcpy(before, r->pair, sizeof(before));
 	for (int i = 0; i < n; i++) {
 		if (v->where != SOFT_AT_SCRATCH)
-			other = soft_native_jump_elsewhere(r, &v[i]);
+			other = soft_native_jump_elsewhere(r, m, &v[i]);
 		if (other && i == n - 1)
 			soft_native_bail(r, other, skip);
 		if (i < n - 1)

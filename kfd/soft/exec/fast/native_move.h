@@ -69,11 +69,12 @@ static inline bool soft_native_is_dword_line(const struct soft_native_move *v)
 enum soft_where soft_native_where(const struct soft_microop *m);
 /* Of one in a buffer: could host code find it? */
 bool soft_native_knows_buffer(const struct soft_microop *m);
-/* Where lanes are from the first one, to pair V. */
+/* Where the first lane is, to pair U. */
 void soft_native_measure(struct soft_native_run *r,
 			 const struct soft_microop *m);
 /* Jumps if lanes lie in another way. */
 size_t soft_native_jump_elsewhere(struct soft_native_run *r,
+				  const struct soft_microop *m,
 				  const struct soft_native_move *v);
 /*
  * rcx = where the first lane in memory is in this process; leaves if that is

@@ -37,16 +37,16 @@ static int lanes_of(const struct soft_native_run *r, int i)
 	return r->masked ? SOFT_K_EXEC + i : 0;
 }
 
+static int load_address(struct soft_native_run *r, const struct soft_microop *m)
+{
+	return soft_native_load(r, soft_native_vreg(r, 0, m->a));
+}
+
 void soft_native_measure(struct soft_native_run *r,
 			 const struct soft_microop *m)
 {
-	const int u = 2 * SOFT_PAIR_U, v = 2 * SOFT_PAIR_V;
-	const int pair = soft_native_load(r, soft_native_vreg(r, 0, m->a));
-
-	soft_host_op(r->code, SOFT_HOST_BROADCASTD, u, 0, 0, 2 * pair, 0);
-	for (int i = 0; i < 2; i++)
-		soft_host_op(r->code, SOFT_HOST_SUBD, v + i, 0, 2 * pair + i, u,
-			     0);
+	soft_host_op(r->code, SOFT_HOST_BROADCASTD, 2 * SOFT_PAIR_U, 0, 0,
+		     2 * load_address(r, m), 0);
 }
 
 /* Is there a constant of these distances, and which? */
@@ -60,20 +60,26 @@ static bool find_constant(const struct soft_native_move *v, int *at)
 }
 
 size_t soft_native_jump_elsewhere(struct soft_native_run *r,
+				  const struct soft_microop *m,
 				  const struct soft_native_move *v)
 {
-	int at = 0;
+	const int address = load_address(r, m);
 	struct soft_host_mem from = { SOFT_R11, 0 };
+	int at = 0;
 
 	if (find_constant(v, &at))
 		from = soft_native_at(at);
 	else
 		soft_host_set64(r->code, SOFT_R11, (uintptr_t)v->expected);
-	for (int i = 0; i < 2; i++)
-		soft_host_op_mem(r->code, SOFT_HOST_DIFFERD,
-				 i ? SOFT_K_OTHER : SOFT_K_N, lanes_of(r, i),
-				 2 * SOFT_PAIR_V + i, soft_native_half(from, i),
-				 false, 4);
+	for (int i = 0; i < 2; i++) {
+		const int z = 2 * SOFT_PAIR_V + i;
+
+		soft_host_op_mem(r->code, SOFT_HOST_ADDD, z, 0, 2 * SOFT_PAIR_U,
+				 soft_native_half(from, i), false, 0);
+		soft_host_op(r->code, SOFT_HOST_DIFFERD,
+			     i ? SOFT_K_OTHER : SOFT_K_N, lanes_of(r, i), z,
+			     2 * address + i, 4);
+	}
 	return jump_unequal(r);
 }
 
@@ -85,8 +91,8 @@ static void check_same(struct soft_native_run *r, int pair, size_t skip)
 	soft_host_op(r->code, SOFT_HOST_BROADCASTD, u, 0, 0, 2 * pair, 0);
 	for (int i = 0; i < 2; i++)
 		soft_host_op(r->code, SOFT_HOST_DIFFERD,
-			     i ? SOFT_K_OTHER : SOFT_K_N, lanes_of(r, i),
-			     2 * pair + i, u, 4);
+			     i ? SOFT_K_OTHER : SOFT_K_N, lanes_of(r, i), u,
+			     2 * pair + i, 4);
 	soft_native_bail(r, jump_unequal(r), skip);
 }
 
