@@ -237,9 +237,7 @@ static const struct inst insts[] = {
 	{ "v_bfe_u32 v30, v10, 3, 5", HOST_CODE },
 	{ "v_bfe_i32 v30, v10, 3, 40", HOST_CODE },
 	{ "v_alignbit_b32 v30, v10, v11, 12", HOST_CODE },
-	{ "v_lshlrev_b32_dpp v30, v10, v11 quad_perm:[1,0,3,2] row_mask:0xf "
-	  "bank_mask:0xf",
-	  HOST_CODE },
+	{ "v_lshlrev_b32_dpp v30, v10, v11 row_ror:3", HOST_CODE },
 	{ "v_perm_b32 v30, v10, v11, 0x01060205", HOST_CODE },
 	{ "v_cmp_lt_f16 s12, v10, v11", HOST_CODE },
 	{ "v_cmp_nlg_f16 vcc_lo, v10, v11", HOST_CODE },

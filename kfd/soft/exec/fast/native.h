@@ -30,6 +30,10 @@
  *	native  v_add_nc_u32  load  native  v_fma_f32  ...
  *	   `------------------------------------------^
  *
+ * Moves that follow each other and are at one address, but for their offsets,
+ * are a group: their lanes are looked at and found in memory once, and it is
+ * entered behind all of them.
+ *
  * Code is written into pages that are not executable, which then become
  * executable and read only, and stay so.  Each thread has its own.  Where the
  * system refuses that once, nothing more is asked of it: what follows runs as
@@ -415,6 +419,9 @@ static inline struct soft_host_mem soft_native_at(int constant)
 /* Does it move lanes of a wave32?  If some lanes execute, and not all? */
 bool soft_native_moves(const struct soft_microop *m);
 bool soft_native_moves_some(const struct soft_microop *m);
+/* Does the next one move lanes that lie from their addresses as those of this
+ * one do, so that host code finds both at once? */
+bool soft_native_moves_next(const struct soft_microop *m);
 /* Is what it moves found in one of cache->line[][][]? */
 bool soft_native_in_memory(const struct soft_microop *m);
 
@@ -423,5 +430,9 @@ bool soft_native_in_memory(const struct soft_microop *m);
 /* Only then.  If lanes lie in another way it leaves to the microop. */
 void soft_native_move(struct soft_native_run *r, const struct soft_microop *m,
 		      size_t skip);
+/* The same of some that are found at once, where all lanes execute. */
+void soft_native_move_group(struct soft_native_run *r,
+			    const struct soft_microop *m, size_t n,
+			    size_t skip);
 
 #endif

@@ -98,8 +98,8 @@ static bool is_fetched_ahead(const struct soft_native_move *v)
 }
 
 /*
- * Fetches each lane's line as far ahead of rcx, which is lost, as it is from
- * the last time, if it is.
+ * Fetches each lane's line as far ahead of rcx as it is from the last time, if
+ * it is.
  */
 static void fetch_next(struct soft_native_run *r, const struct soft_microop *m,
 		       const struct soft_native_move *v)
@@ -115,6 +115,7 @@ static void fetch_next(struct soft_native_run *r, const struct soft_microop *m,
 	soft_host_int64(r->code, SOFT_HOST_PUT, SOFT_RCX, last);
 	soft_host_int_regs(r->code, SOFT_HOST_CMP, true, SOFT_RCX, SOFT_R10);
 	same = soft_host_jump_if(r->code, SOFT_HOST_ZERO);
+	soft_host_int_regs(r->code, SOFT_HOST_MOV, true, SOFT_R11, SOFT_RCX);
 	soft_host_int_regs(r->code, SOFT_HOST_ADD, true, SOFT_RCX, SOFT_RCX);
 	soft_host_int_regs(r->code, SOFT_HOST_SUB, true, SOFT_RCX, SOFT_R10);
 	for (int i = 0; i < (v->rows ? SOFT_LANES / 2 : SOFT_LANES); i++) {
@@ -123,6 +124,7 @@ static void fetch_next(struct soft_native_run *r, const struct soft_microop *m,
 		fetched = v->distance[i];
 		fetch_line(r, fetched);
 	}
+	soft_host_int_regs(r->code, SOFT_HOST_MOV, true, SOFT_RCX, SOFT_R11);
 	soft_host_here(r->code, same);
 }
 
@@ -774,6 +776,14 @@ static void move_all(struct soft_native_run *r, const struct soft_microop *m,
 		r->pair[i].used &= !changed[i];
 }
 
+/* Does store_2_apart() need its mask? */
+static bool is_apart(const struct soft_native_run *r,
+		     const struct soft_native_move *v)
+{
+	return v->type->store && v->piece[0].n == 2 &&
+	       soft_native_is_line(v, 16) && !r->code->ymm;
+}
+
 void soft_native_move(struct soft_native_run *r, const struct soft_microop *m,
 		      size_t skip)
 {
@@ -796,12 +806,70 @@ void soft_native_move(struct soft_native_run *r, const struct soft_microop *m,
 	}
 	take_data(r, v, pair);
 	for (int i = 0; i < n; i++)
-		apart |= v->type->store && v->piece[0].n == 2 &&
-			 soft_native_is_line(&v[i], 16) && !r->code->ymm;
+		apart |= is_apart(r, &v[i]);
 	if (apart)
 		soft_host_kset16(r->code, SOFT_K_IN, TWO_OF_FOUR);
 	if (v->where != SOFT_AT_SCRATCH)
 		soft_native_measure(r, m);
 	move_all(r, m, v, n, pair, skip);
 	hold_results(r, v, pair);
+}
+
+/* One of a group, which begins `by` bytes behind its first lane. */
+static void move_next(struct soft_native_run *r, const struct soft_microop *m,
+		      struct soft_native_move *v, int32_t by)
+{
+	data_pairs pair;
+
+	r->now++;
+	soft_native_forget_free(r);
+	for (int i = 0; i < v->n_pieces; i++)
+		v->piece[i].at += by;
+	take_data(r, v, pair);
+	if (v->type->store)
+		store_all(r, v, pair);
+	else
+		load_all(r, v, m, pair);
+	hold_results(r, v, pair);
+}
+
+/* The offset that is part of an address, and not of pieces. */
+static int32_t offset_of(const struct soft_microop *m)
+{
+	return soft_native_in_memory(m) ? (int32_t)m->imm : 0;
+}
+
+void soft_native_move_group(struct soft_native_run *r,
+			    const struct soft_microop *m, size_t n, size_t skip)
+{
+	struct soft_native_move all, v[SOFT_WAYS];
+	struct soft_microop first = *m;
+	int32_t low = offset_of(m), end = 0;
+	bool apart = false;
+
+	r->now++;
+	soft_native_forget_free(r);
+	for (size_t i = 1; i < n; i++)
+		low = offset_of(&m[i]) < low ? offset_of(&m[i]) : low;
+	for (size_t i = 0; i < n; i++) {
+		const int32_t by = offset_of(&m[i]) - low;
+
+		soft_native_find_moves(v, &m[i]);
+		if (by + (int32_t)v->span_bytes > end)
+			end = by + (int32_t)v->span_bytes;
+		apart |= is_apart(r, v);
+		all = i ? all : *v;
+	}
+	if (soft_native_in_memory(m))
+		first.imm = (uint32_t)low;
+	all.span_bytes = (uint32_t)end;
+	if (apart)
+		soft_host_kset16(r->code, SOFT_K_IN, TWO_OF_FOUR);
+	soft_native_measure(r, &first);
+	soft_native_bail(r, soft_native_jump_elsewhere(r, &first, &all), skip);
+	soft_native_place(r, &first, &all, skip);
+	for (size_t i = 0; i < n; i++) {
+		soft_native_find_moves(v, &m[i]);
+		move_next(r, &m[i], v, offset_of(&m[i]) - low);
+	}
 }

@@ -214,6 +214,36 @@ bool soft_native_in_memory(const struct soft_microop *m)
 	       where == SOFT_AT_FLAT || where == SOFT_AT_BUFFER;
 }
 
+/* Does it load to its own address? */
+static bool loads_address(const struct soft_native_move *v,
+			  const struct soft_microop *m)
+{
+	for (int i = 0; !v->type->store && i < v->n_pieces; i++)
+		for (int k = 0; k < v->piece[i].n; k++)
+			if (v->piece[i].vreg[k] == m->a ||
+			    v->piece[i].vreg[k] == m->a + SOFT_VREG_BYTES)
+				return true;
+	return false;
+}
+
+bool soft_native_moves_next(const struct soft_microop *m)
+{
+	struct soft_native_move v[SOFT_WAYS], w[SOFT_WAYS];
+	const enum soft_where where = soft_native_where(m);
+
+	if (where == SOFT_AT_COUNT || where == SOFT_AT_SCRATCH ||
+	    where == SOFT_AT_BUFFER || where != soft_native_where(m + 1) ||
+	    m[0].a != m[1].a || soft_native_find_moves(v, m) != 1 ||
+	    soft_native_find_moves(w, m + 1) != 1 || loads_address(v, m))
+		return false;
+	if (soft_native_in_memory(m) &&
+	    (m[0].c != m[1].c || m[0].mask_out != m[1].mask_out ||
+	     v->type->store != w->type->store))
+		return false;
+	return v->before_bytes == w->before_bytes &&
+	       !memcmp(v->distance, w->distance, sizeof(v->distance));
+}
+
 /* ----------------------------------------------------------- learning ---- */
 
 #define SEEN	 4  /* ways that are looked at */

@@ -86,11 +86,23 @@ static void emit_dpp(struct soft_native_run *r, const struct soft_microop *m,
 
 /* ------------------------------------------------------------- microops ---- */
 
-/* Whoever goes on behind it may have come from the microop itself. */
-static bool is_entered_behind(const struct soft_microop *m)
+/* How many of n microops are moves that are found at once; 1: it is alone. */
+static size_t count_group(const struct soft_microop *m, size_t n)
 {
-	return soft_native_moves(m) || is_dpp_end(m) ||
-	       soft_native_crosses_all(m);
+	size_t i = 1;
+
+	while (i < n && soft_native_moves_next(&m[i - 1]))
+		i++;
+	return i;
+}
+
+/* Whoever goes on behind the first of n may have come from the microop itself;
+ * but not within a group. */
+static bool is_entered_behind(const struct soft_microop *m, size_t n)
+{
+	return n > 1 && (soft_native_moves(m) ?
+				 !soft_native_moves_next(m) :
+				 is_dpp_end(m) || soft_native_crosses_all(m));
 }
 
 size_t soft_native_count(const struct soft_microop *m, size_t n, uint32_t mode)
@@ -222,16 +234,23 @@ static void emit_body(const struct bodies *b, bool masked)
 	soft_host_reset(b->code);
 	for (size_t i = 0; i < b->n; i++) {
 		const size_t skip = 1 + i + (size_t)(e - b->entry);
+		const size_t group = masked ? 1 :
+					      count_group(&b->m[i], b->n - i);
 
 		if (masked && is_for_all(&b->m[i])) {
 			soft_native_flush(&r, false);
 			soft_host_leave(r.code, skip);
 			if (is_dpp(&b->m[i]))
 				i += count_dpp(b->m + i, b->n - i, b->mode) - 1;
+		} else if (group > 1) {
+			soft_native_flush(&r, false);
+			r.mask = SOFT_NOWHERE;
+			soft_native_move_group(&r, &b->m[i], group, skip);
+			i += group - 1;
 		} else {
 			emit_microop(&r, &b->m[i], skip);
 		}
-		if (!is_entered_behind(&b->m[i]) || i + 1 == b->n)
+		if (!is_entered_behind(&b->m[i], b->n - i))
 			continue;
 		soft_native_flush(&r, false);
 		soft_native_forget_free(&r);
@@ -319,7 +338,7 @@ static struct soft_native_entry *add_entries(struct buf *entries,
 	for (size_t i = 0; i + 1 < b->n; i++) {
 		struct soft_native_entry e = { .before = i + 1 };
 
-		if (is_entered_behind(&b->m[i]))
+		if (is_entered_behind(&b->m[i], b->n - i))
 			buf_add(entries, &e, sizeof(e));
 	}
 	return (struct soft_native_entry *)(void *)(entries->data + before);

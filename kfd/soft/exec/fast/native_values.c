@@ -16,6 +16,9 @@ static struct soft_ymm_operand at(struct soft_host_mem m)
 	return (struct soft_ymm_operand){ SOFT_NOWHERE, m };
 }
 
+_Static_assert(SOFT_VALUES *SOFT_VALUE_BYTES <= SOFT_NATIVE_HOMES_BYTES,
+	       "every value has a home");
+
 static struct soft_host_mem own_home(int v)
 {
 	return (struct soft_host_mem){ SOFT_R8, SOFT_NATIVE_HOMES +
