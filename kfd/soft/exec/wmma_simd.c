@@ -521,42 +521,61 @@ ALWAYS bool wmma_floats(const struct soft_wave *w, const struct soft_microop *m,
 	return true;
 }
 
-/* Integers, which wrap. */
+/* Four rows of a piece. */
+ALWAYS void four_int_sums(const uint32_t (*a)[WMMA_N], const soft_piece *b,
+			  const soft_piece *const c[4], soft_piece *const d[4])
+{
+	const piece_i none = { 0 };
+	piece_u sum[4];
+
+#pragma GCC unroll 4
+	for (int r = 0; r < 4; r++)
+		sum[r] = (piece_u)*c[r];
+#pragma GCC unroll 8
+	for (int k = 0; k < WMMA_PAIRS; k++)
+#pragma GCC unroll 4
+		for (int r = 0; r < 4; r++)
+			sum[r] += (piece_u)piece_madd(
+				(piece_h)(none + (int)a[k][r]),
+				(piece_h)b[k * ROW_PIECES]);
+#pragma GCC unroll 4
+	for (int r = 0; r < 4; r++)
+		*d[r] = (soft_piece)sum[r];
+}
+
+/* Integers, which wrap.  D may be C, or some rows of it, which are read first
+ * then. */
 ALWAYS bool wmma_ints(const struct soft_wave *w, const struct soft_microop *m,
 		      const uintptr_t *base, enum wmma_type acc,
 		      enum wmma_layout layout)
 {
 	const uint32_t(*a)[WMMA_N] = (const uint32_t(*)[WMMA_N])m->a;
 	const soft_piece *b = (const soft_piece *)m->b;
-	soft_piece all[WMMA_N][ROW_PIECES]; /* D may be some rows of C */
+	soft_piece all[WMMA_N][ROW_PIECES], *c[WMMA_N], *d[WMMA_N];
 
 	(void)w, (void)acc;
-	for (int r = 0; r < WMMA_N; r++)
-		for (int i = 0; i < ROW_PIECES; i++)
-			all[r][i] = ((const soft_piece *)soft_wmma_row(
-				base, m->c, r, layout, false))[i];
 	for (int r = 0; r < WMMA_N; r++) {
-		const soft_piece *c = all[r];
-		soft_piece *d = (soft_piece *)soft_wmma_row(base, m->d, r,
-							    layout, false);
-
-		for (int i = 0; i < ROW_PIECES; i++) {
-			piece_u even = (piece_u)c[i], odd = { 0 };
-
-#pragma GCC unroll 8
-			for (int k = 0; k < WMMA_PAIRS; k += 2) {
-				const piece_i none = { 0 };
-
-				even += (piece_u)piece_madd(
-					(piece_h)(none + (int)a[k][r]),
-					(piece_h)b[k * ROW_PIECES + i]);
-				odd += (piece_u)piece_madd(
-					(piece_h)(none + (int)a[k + 1][r]),
-					(piece_h)b[(k + 1) * ROW_PIECES + i]);
-			}
-			d[i] = (soft_piece)(even + odd);
-		}
+		c[r] = (soft_piece *)soft_wmma_row(base, m->c, r, layout,
+						   false);
+		d[r] = (soft_piece *)soft_wmma_row(base, m->d, r, layout,
+						   false);
+		if (m->c == m->d)
+			continue;
+		memcpy(all[r], c[r], sizeof(all[r]));
+		c[r] = all[r];
 	}
+	for (int r = 0; r < WMMA_N; r += 4)
+		for (int i = 0; i < ROW_PIECES; i++) {
+			const soft_piece *const from[] = { c[r] + i,
+							   c[r + 1] + i,
+							   c[r + 2] + i,
+							   c[r + 3] + i };
+			soft_piece *const to[] = { d[r] + i, d[r + 1] + i,
+						   d[r + 2] + i, d[r + 3] + i };
+
+			four_int_sums((const uint32_t(*)[WMMA_N]) & a[0][r],
+				      b + i, from, to);
+		}
 	return true;
 }
 
