@@ -547,6 +547,47 @@ static void check_inst(struct isa_gen_state *g, struct bench_machine m[2],
 	ok(v.alone, "%s: host code where it should be", text);
 }
 
+static bool is_read_only; /* from now on */
+
+static bool find_memory(void *ctx, uint64_t va, struct soft_range *out)
+{
+	const bool found = bench_find(ctx, va, out);
+
+	if (found && out->va == X_VA && is_read_only)
+		out->flags &= ~(uint32_t)SOFT_MEM_WRITE;
+	return found;
+}
+
+/*
+ * A store that is found with loads, in memory that became read only and of
+ * which a load just said where it is: it faults, and nothing is written.
+ */
+static void check_read_only(struct isa_gen_state *g, struct bench_machine m[2])
+{
+	const char *const text = "global_load_b32 v30, v0, s[2:3]\n"
+				 "v_mov_b32 v31, v30\n"
+				 "global_load_b32 v32, v0, s[2:3] offset:4\n"
+				 "global_store_b32 v0, v10, s[2:3] offset:8";
+	uint32_t at[LANES], off[LANES];
+	struct bench_code code;
+	bool same = true;
+
+	make_lanes(g, &(struct way){ 4, LINE }, at);
+	place_lanes(off, at, 1024);
+	bench_assemble(&code, ISA_GFX11, 32, text, 1);
+	for (int k = 0; k < 2; k++) {
+		bench_load(&m[k], &code);
+		m[k].env.find = find_memory;
+	}
+	for (int round = 0; round < WARM; round++)
+		same &= run_both(g, m, off, ~0u, false);
+	is_read_only = true;
+	same &= run_both(g, m, off, ~0u, false);
+	is_read_only = false;
+	ok(same && is_memory_same(m) && m[0].w.state == SOFT_FAULTED,
+	   "a store behind a load, to memory that is read only now, faults");
+}
+
 /* Behind these bytes, whole pages, there is nothing: nobody may read there. */
 static uint8_t *map_guarded(size_t bytes)
 {
@@ -595,6 +636,7 @@ int main(void)
 	for (size_t i = 0; i < ARRAY_SIZE(insts); i++)
 		for (int form = 0; form < n_forms(&insts[i]); form++)
 			check_inst(&g, m, &insts[i], form);
+	check_read_only(&g, m);
 	for (int k = 0; k < 2; k++)
 		end_machine(&m[k]);
 	return plan_done();
