@@ -115,13 +115,13 @@ static inline uint8_t *line_nowhere(struct soft_wave *w,
 
 static inline void copy_line(bool store, uint8_t *p, uint32_t *data)
 {
-	soft_piece *a = (soft_piece *)(store ? p : (uint8_t *)data);
-	const soft_piece *b =
-		(const soft_piece *)(store ? (uint8_t *)data : p);
+	uint8_t *to = store ? p : (uint8_t *)data;
+	const uint8_t *from = store ? (uint8_t *)data : p;
 
 #pragma GCC unroll 8
 	for (int i = 0; i < SOFT_PIECES; i++)
-		a[i] = b[i];
+		memcpy(to + i * SOFT_PIECE_BYTES, from + i * SOFT_PIECE_BYTES,
+		       SOFT_PIECE_BYTES);
 }
 
 typedef uint8_t *line_fn(struct soft_wave *w, const struct soft_microop *m,
