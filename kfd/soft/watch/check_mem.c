@@ -368,7 +368,8 @@ static void race_dword(struct actor *a, struct race_cell *c,
 		       uint64_t at, bool same)
 {
 	const int own = find_own(c, new);
-	const bool again = own < RACE_SLOTS && !(new->flags &RACE_WRITE) &&
+	const bool again = own < RACE_SLOTS &&
+			   (new->flags & RACE_WRITE) == 0 &&
 			   c->slot[own].site == new->site &&
 			   c->slot[own].mask == new->mask;
 	const int n = again ? own : RACE_SLOTS;

@@ -42,10 +42,10 @@ void soft_native_forget_free(struct soft_native_run *r)
 			forget_pair(r, i);
 	forget_pair(r, SOFT_PAIR_U);
 	forget_pair(r, SOFT_PAIR_V);
-	for (int k = 0; k < SOFT_K_COUNT; k++)
-		if (k < SOFT_K_M || k > SOFT_K_M + 1)
-			if (k < SOFT_K_EXEC || k > SOFT_K_EXEC + 1)
-				soft_host_forget_mask(r->code, k);
+	soft_host_forget_mask(r->code, SOFT_K_OTHER);
+	soft_host_forget_mask(r->code, SOFT_K_N);
+	for (int i = 0; i < 2; i++)
+		soft_host_forget_mask(r->code, SOFT_K_IN + i);
 }
 
 /* One that holds nothing, or what was not needed for longest. */
