@@ -625,8 +625,10 @@ int main(void)
 	for (size_t m = 4; m < 300; m *= 3)
 		lists(m, 1 + (unsigned)below(5));
 	for (int path = CPU_GEMM_DOT; path < CPU_GEMM_PATHS; path++) {
-		special((enum cpu_gemm_path)path, 4, false);
-		special((enum cpu_gemm_path)path, 4, true);
+		const unsigned level = (unsigned)cpu_level("");
+
+		special((enum cpu_gemm_path)path, level, false);
+		special((enum cpu_gemm_path)path, level, true);
 	}
 	scalars();
 	threads();
