@@ -5,9 +5,9 @@
  * vector microops that follow each other become one function: it costs no
  * dispatch, and keeps what it read and wrote in zmm registers, two for a vreg.
  * All of it is written for AVX-512; on a host without, its registers are values
- * that are in ymm registers or in memory (native_values.c), and each
- *instruction becomes some of AVX2 (native_ymm.c).  It stands in front of them
- *as a microop of its own:
+ * that are in ymm registers or in memory (native_values.c), and each of its
+ * instructions becomes some of AVX2's (native_ymm.c).  It stands in front of
+ * them as a microop of its own:
  *
  *	microop   ...  native  v_fma_f32  v_add_f32  v_cmp_lt_f32  load  ...
  *	                  `------------------------------------------^
@@ -250,7 +250,7 @@ void soft_host_settle(struct soft_code *code);
 struct soft_ymm *soft_host_save(const struct soft_code *code);
 void soft_host_restore(struct soft_code *code, struct soft_ymm *saved);
 
-/* ------------------------------------------------------- native_ymm.c ---- */
+/* -------------------------------------------------- native_ymm_make.c ---- */
 
 /* Can ymm registers do it? */
 bool soft_ymm_has(enum soft_host_op op, uint8_t imm);

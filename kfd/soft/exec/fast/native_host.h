@@ -2,9 +2,10 @@
  * kfd/soft/exec/fast/native_host.h - encodings of the host's instructions, and
  * its ymm registers where it has no zmm.
  *
- * Private to native_emit.c, which writes bytes, native_ymm.c, which makes
- * instructions on ymm registers of those on zmm, and native_values.c, which
- * says what is in which register.
+ * Private to native_emit.c, which writes bytes, native_ymm.c and
+ * native_ymm_make.c, which make instructions on ymm registers of those on zmm,
+ * native_values.c, which says what is in which register, and native_fuse.c,
+ * which has room for that.
  */
 #ifndef T0_KFD_SOFT_NATIVE_HOST_H
 #define T0_KFD_SOFT_NATIVE_HOST_H
@@ -21,12 +22,28 @@
 enum soft_host_shape { THREE, TWO, STORE, SHIFT };
 
 /* What ymm registers do instead. */
-enum soft_ymm_way { NOT, EACH, FUSED, LOW, LONG, SHORT, OWN, NOTHING };
+enum soft_ymm_way {
+	NOT,
+	EACH,
+	FUSED,
+	LOW,
+	LONG,
+	SHORT,
+	OWN,
+	MASK,
+	NOTHING,
+};
 
 struct soft_host_inst {
 	uint8_t map, prefix, opcode, shape, ymm;
 };
 extern const struct soft_host_inst soft_host_inst[SOFT_HOST_COUNT];
+
+/* What soft_host_vex() wants to know of one that AVX2 has, too. */
+#define HOST_OF(name) \
+	soft_host_inst[SOFT_HOST_##name].map & 7, \
+		soft_host_inst[SOFT_HOST_##name].prefix, \
+		soft_host_inst[SOFT_HOST_##name].opcode
 
 /* Those with a byte at their end. */
 static inline bool soft_host_has_imm(enum soft_host_op op)
@@ -97,6 +114,8 @@ struct soft_ymm_operand soft_value_source(struct soft_code *code, int v);
 int soft_value_set(struct soft_code *code, int v);
 int soft_value_free(struct soft_code *code);
 void soft_value_release(struct soft_code *code, int reg);
+/* It stays for this instruction, too. */
+void soft_value_keep(struct soft_code *code, int reg);
 void soft_value_bind(struct soft_code *code, int v, int reg);
 /* It equals what is there, if that may be a home. */
 bool soft_value_is_at(struct soft_code *code, int v, struct soft_host_mem m);

@@ -148,9 +148,9 @@ static uint64_t constant_of(const struct soft_microop *m,
 }
 
 /* op reg, the operand */
-static void apply(struct soft_code *code, const struct soft_microop *m,
-		  unsigned op, bool wide, enum soft_host_reg reg,
-		  const struct isa_operand *o)
+static void apply_second(struct soft_code *code, const struct soft_microop *m,
+			 unsigned op, bool wide, enum soft_host_reg reg,
+			 const struct isa_operand *o)
 {
 	if (is_constant(o)) {
 		soft_host_set64(code, SOFT_R10, constant_of(m, o));
@@ -162,11 +162,12 @@ static void apply(struct soft_code *code, const struct soft_microop *m,
 	}
 }
 
-static void load(struct soft_code *code, const struct soft_microop *m,
-		 bool wide, enum soft_host_reg reg, const struct isa_operand *o)
+static void load_source(struct soft_code *code, const struct soft_microop *m,
+			bool wide, enum soft_host_reg reg,
+			const struct isa_operand *o)
 {
 	if (!is_constant(o))
-		apply(code, m, SOFT_HOST_MOV, wide, reg, o);
+		apply_second(code, m, SOFT_HOST_MOV, wide, reg, o);
 	else if (wide)
 		soft_host_set64(code, reg, constant_of(m, o));
 	else
@@ -179,9 +180,9 @@ static void emit_high_product(struct soft_code *code,
 {
 	const struct isa_operand *o = m->u->in.opnd;
 
-	/* r10 is last, for apply() uses it. */
-	apply(code, m, r->op, r->wide, SOFT_RCX, &o[2]);
-	apply(code, m, r->op, r->wide, SOFT_R10, &o[1]);
+	/* r10 is last, for apply_second() uses it. */
+	apply_second(code, m, r->op, r->wide, SOFT_RCX, &o[2]);
+	apply_second(code, m, r->op, r->wide, SOFT_R10, &o[1]);
 	soft_host_int_regs(code, SOFT_HOST_IMUL, true, SOFT_RCX, SOFT_R10);
 	soft_host_shift_const(code, SOFT_HOST_SHR, SOFT_RCX, 32);
 }
@@ -193,8 +194,8 @@ static void emit_extreme(struct soft_code *code, const struct soft_microop *m,
 	const struct isa_operand *o = m->u->in.opnd;
 	const unsigned if_not = setcc[r->scc] ^ 1;
 
-	load(code, m, false, SOFT_RCX, &o[1]);
-	load(code, m, false, SOFT_R10, &o[2]);
+	load_source(code, m, false, SOFT_RCX, &o[1]);
+	load_source(code, m, false, SOFT_R10, &o[2]);
 	soft_host_int_regs(code, SOFT_HOST_CMP, false, SOFT_RCX, SOFT_R10);
 	soft_host_int_regs(code, 0x0f40 | (if_not & 15), false, SOFT_RCX,
 			   SOFT_R10);
@@ -207,40 +208,41 @@ static void emit_operation(struct soft_code *code, const struct soft_microop *m,
 
 	switch (r->kind) {
 	case MOVE:
-		load(code, m, r->wide, SOFT_RCX, &o[1]);
+		load_source(code, m, r->wide, SOFT_RCX, &o[1]);
 		break;
 	case WITH_CARRY:
 		soft_host_carry(code, scc_at());
 		/* fall through */
 	case BINARY:
-		load(code, m, r->wide, SOFT_RCX, &o[1]);
-		apply(code, m, r->op, r->wide, SOFT_RCX, &o[2]);
+		load_source(code, m, r->wide, SOFT_RCX, &o[1]);
+		apply_second(code, m, r->op, r->wide, SOFT_RCX, &o[2]);
 		break;
 	case PRODUCT:
-		load(code, m, false, SOFT_RCX, &o[1]);
-		apply(code, m, SOFT_HOST_IMUL, false, SOFT_RCX, &o[2]);
+		load_source(code, m, false, SOFT_RCX, &o[1]);
+		apply_second(code, m, SOFT_HOST_IMUL, false, SOFT_RCX, &o[2]);
 		break;
 	case PRODUCT_HIGH:
 		emit_high_product(code, m, r);
 		break;
 	case SHIFT:
-		load(code, m, false, SOFT_RCX, &o[2]);
+		load_source(code, m, false, SOFT_RCX, &o[2]);
 		soft_host_shift(code, r->op, r->wide, soft_host_sgpr(o[1].reg));
 		break;
 	case COMPARE:
-		load(code, m, r->wide, SOFT_RCX, &o[0]);
-		apply(code, m, r->op, r->wide, SOFT_RCX, &o[1]);
+		load_source(code, m, r->wide, SOFT_RCX, &o[0]);
+		apply_second(code, m, r->op, r->wide, SOFT_RCX, &o[1]);
 		break;
 	case CHOICE:
 		soft_host_test_byte(code, scc_at());
-		load(code, m, r->wide, SOFT_RCX, &o[1]);
-		apply(code, m, SOFT_HOST_CMOVZ, r->wide, SOFT_RCX, &o[2]);
+		load_source(code, m, r->wide, SOFT_RCX, &o[1]);
+		apply_second(code, m, SOFT_HOST_CMOVZ, r->wide, SOFT_RCX,
+			     &o[2]);
 		break;
 	case EXTREME:
 		emit_extreme(code, m, r);
 		break;
 	case INVERT:
-		load(code, m, false, SOFT_RCX, &o[1]);
+		load_source(code, m, false, SOFT_RCX, &o[1]);
 		soft_host_int_const(code, 0x33, SOFT_RCX, ~0u);
 	}
 }

@@ -8,10 +8,7 @@
 
 #include "kfd/soft/exec/fast/native_host.h"
 
-#define MOVDQU_LOAD  1, 2, 0x6f /* map, prefix, opcode */
-#define MOVDQU_STORE 1, 2, 0x7f
-
-static struct soft_ymm_operand at(struct soft_host_mem m)
+static struct soft_ymm_operand home_operand(struct soft_host_mem m)
 {
 	return (struct soft_ymm_operand){ SOFT_NOWHERE, m };
 }
@@ -42,7 +39,8 @@ static void send_home(struct soft_code *code, int reg)
 		return;
 	y->home[v] = own_home(v);
 	y->at_home[v] = true;
-	soft_host_vex(code, MOVDQU_STORE, reg, 0, at(y->home[v]), 0);
+	soft_host_vex(code, HOST_OF(STORED), reg, 0, home_operand(y->home[v]),
+		      0);
 }
 
 /* The first that has nothing, or what was not needed for longest. */
@@ -74,6 +72,11 @@ void soft_value_release(struct soft_code *code, int reg)
 	code->ymm->last[reg] = 0;
 }
 
+void soft_value_keep(struct soft_code *code, int reg)
+{
+	code->ymm->last[reg] = code->ymm->now;
+}
+
 void soft_value_bind(struct soft_code *code, int v, int reg)
 {
 	struct soft_ymm *y = code->ymm;
@@ -93,8 +96,8 @@ int soft_value_get(struct soft_code *code, int v)
 	if (reg == SOFT_NOWHERE) {
 		reg = soft_value_free(code);
 		if (y->at_home[v])
-			soft_host_vex(code, MOVDQU_LOAD, reg, 0, at(y->home[v]),
-				      0);
+			soft_host_vex(code, HOST_OF(MOVD), reg, 0,
+				      home_operand(y->home[v]), 0);
 		y->what[reg] = (int8_t)v;
 		y->where[v] = (int8_t)reg;
 	}
@@ -115,7 +118,7 @@ struct soft_ymm_operand soft_value_source(struct soft_code *code, int v)
 	const struct soft_ymm *y = code->ymm;
 
 	if (y->where[v] == SOFT_NOWHERE && y->at_home[v])
-		return at(y->home[v]);
+		return home_operand(y->home[v]);
 	return (struct soft_ymm_operand){ .reg = soft_value_get(code, v) };
 }
 

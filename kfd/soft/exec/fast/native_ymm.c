@@ -12,7 +12,7 @@
 /* ---------------------------------------------------------- one by one ---- */
 
 /* Register t becomes a value of zmm d, in lanes of mask register k. */
-static void put(struct soft_code *code, int d, int k, int half, int t)
+static void put_value(struct soft_code *code, int d, int k, int half, int t)
 {
 	if (k)
 		blend(code, t, zmm_reg(code, d, half), in_reg(t),
@@ -62,7 +62,7 @@ static void do_each(struct soft_code *code, enum soft_host_op op, int d, int k,
 	if (has_imm)
 		soft_host_byte(code, imm);
 	if (k)
-		put(code, d, k, half, to);
+		put_value(code, d, k, half, to);
 }
 
 /* A copy, which may be left to whoever reads it. */
@@ -73,15 +73,15 @@ static void do_move(struct soft_code *code, int d, int k,
 	struct soft_ymm_operand from;
 
 	if (k && s->kind == MEMORY) {
-		put(code, d, k, half,
-		    make(code, LOAD_WHERE,
-			 soft_value_get(code, soft_mask_value(k, half)),
-			 source_of(code, s, half)));
+		put_value(code, d, k, half,
+			  make(code, LOAD_WHERE,
+			       soft_value_get(code, soft_mask_value(k, half)),
+			       source_of(code, s, half)));
 		return;
 	}
 	from = source_of(code, s, half);
 	if (k)
-		put(code, d, k, half, make(code, MOVE, 0, from));
+		put_value(code, d, k, half, make(code, MOVE, 0, from));
 	else if (from.reg != SOFT_NOWHERE ||
 		 !soft_value_is_at(code, value, from.at))
 		emit(code, MOVE, soft_value_set(code, value), 0, from);
@@ -137,7 +137,7 @@ static void do_long(struct soft_code *code, enum soft_host_op op, int d, int k,
 
 	emit(code, h->map, h->prefix, h->opcode, to, 0, rm);
 	if (k)
-		put(code, d, k, half, to);
+		put_value(code, d, k, half, to);
 }
 
 /* To half as many. */
@@ -170,7 +170,7 @@ static void do_permute(struct soft_code *code, int d, int k, int index,
 	for (int h = 0; h < 2; h++)
 		t[h] = soft_ymm_look_up(code, zmm_reg(code, index, h), table);
 	for (int h = 0; h < 2; h++)
-		put(code, d, k, h, t[h]);
+		put_value(code, d, k, h, t[h]);
 }
 
 /* Of 32 lanes in two tables. */
@@ -188,10 +188,10 @@ static void do_permute_two(struct soft_code *code, int d, int index,
 		u = soft_ymm_look_up(code, i, second);
 		blend(code, t[h], t[h], in_reg(u), by_bit(code, i, 4));
 		soft_value_begin(code);
-		code->ymm->last[t[h]] = code->ymm->now;
+		soft_value_keep(code, t[h]);
 	}
 	for (int h = 0; h < 2; h++)
-		put(code, d, 0, h, t[h]);
+		put_value(code, d, 0, h, t[h]);
 }
 
 /* 128 bits of zmm s to memory or to the low ones of zmm d. */
@@ -236,10 +236,10 @@ static void do_own(struct soft_code *code, enum soft_host_op op, int d, int k,
 {
 	const int t = soft_ymm_make(code, op, d, k, s1, s, imm, half);
 
-	if (soft_ymm_makes_mask(op))
+	if (soft_host_inst[op].ymm == MASK)
 		put_mask(code, d, k, half, t);
 	else
-		put(code, d, op == SOFT_HOST_BLENDMD ? 0 : k, half, t);
+		put_value(code, d, op == SOFT_HOST_BLENDMD ? 0 : k, half, t);
 }
 
 /* Both values at once. */
@@ -268,7 +268,7 @@ static bool do_across(struct soft_code *code, enum soft_host_op op, int d,
 		t[1] = make_imm(code, PERMUTE_128, source_reg(code, s, 0),
 				source_of(code, s, 1), 0x20);
 		for (int h = 0; h < 2; h++)
-			put(code, d, 0, h, t[h]);
+			put_value(code, d, 0, h, t[h]);
 		return true;
 	case SOFT_HOST_INSERT32X4:
 		insert_block(code, d, s1, s, imm);

@@ -43,63 +43,65 @@ source_of(struct soft_code *code, const struct soft_ymm_source *s, int half)
 
 /* ------------------------------------------------------- instructions ---- */
 
-/* Those that zmm have others for: map, prefix, opcode. */
-#define MOVE	    1, 2, 0x6f
-#define STORE_ALL   1, 2, 0x7f
-#define AND	    1, 1, 0xdb
-#define ANDN	    1, 1, 0xdf
-#define OR	    1, 1, 0xeb
-#define XOR	    1, 1, 0xef
+/* Those of host.def; shifts want a digit. */
+#define MOVE	    HOST_OF(MOVD)
+#define STORE_ALL   HOST_OF(STORED)
+#define AND	    HOST_OF(ANDD)
+#define ANDN	    HOST_OF(ANDND)
+#define OR	    HOST_OF(ORD)
+#define XOR	    HOST_OF(XORD)
+#define MIN_UW	    HOST_OF(MINUW)
+#define MAX_UW	    HOST_OF(MAXUW)
+#define MIN_UD	    HOST_OF(MINUD)
+#define MAX_UD	    HOST_OF(MAXUD)
+#define SUB_PS	    HOST_OF(SUBPS)
+#define MIN_PS	    HOST_OF(MINPS)
+#define MAX_PS	    HOST_OF(MAXPS)
+#define COMPARE_PS  HOST_OF(CMPPS)
+#define MUL_PS	    HOST_OF(MULPS)
+#define ROUND_PS    HOST_OF(RNDSCALEPS)
+#define MIN_SD	    HOST_OF(MINSD)
+#define MAX_SD	    HOST_OF(MAXSD)
+#define ADD_D	    HOST_OF(ADDD)
+#define SUB_D	    HOST_OF(SUBD)
+#define ADD_W	    HOST_OF(ADDW)
+#define ADD_PS	    HOST_OF(ADDPS)
+#define FMADD_231   HOST_OF(FMADD231PS)
+#define FLOATS	    HOST_OF(CVTDQ2PS)
+#define INTEGERS    HOST_OF(CVTTPS2DQ)
+#define FMADD_213   HOST_OF(FMADD213PS)
+#define SHIFT_D	    HOST_OF(SLLD)
+#define SHIFT_Q	    HOST_OF(SLLQ)
+#define PERMUTE_D   HOST_OF(PERMD)
+#define INSERT_128  HOST_OF(INSERT32X4)
+#define EXTRACT_128 HOST_OF(EXTRACT32X4)
+#define SPREAD_D    HOST_OF(BROADCASTD)
+#define LOAD_128    HOST_OF(LOAD128)
+#define FROM_INT    HOST_OF(LOAD32)
+
+/* Others: map, prefix, opcode. */
 #define EQUAL_W	    1, 1, 0x75
 #define EQUAL_D	    1, 1, 0x76
 #define EQUAL_Q	    2, 1, 0x29
 #define ABOVE_D	    1, 1, 0x66
-#define MIN_UW	    2, 1, 0x3a
-#define MAX_UW	    2, 1, 0x3e
-#define MIN_UD	    2, 1, 0x3b
-#define MAX_UD	    2, 1, 0x3f
-#define SUB_PS	    1, 0, 0x5c
-#define MIN_PS	    1, 0, 0x5d
-#define MAX_PS	    1, 0, 0x5f
-#define COMPARE_PS  1, 0, 0xc2
-#define MUL_PS	    1, 0, 0x59
-#define ROUND_PS    3, 1, 0x08
 #define RSQRT_PS    1, 0, 0x52
-#define MIN_SD	    2, 1, 0x39
-#define MAX_SD	    2, 1, 0x3d
-#define ADD_D	    1, 1, 0xfe
-#define SUB_D	    1, 1, 0xfa
-#define ADD_W	    1, 1, 0xfd
 #define PRODUCTS_W  1, 1, 0xf5
 #define PRODUCTS_B  2, 1, 0x04
 #define BLEND_Q	    3, 1, 0x4b
-#define ADD_PS	    1, 0, 0x58
 #define FMSUB_213   2, 1, 0xaa
-#define FMADD_231   2, 1, 0xb8
-#define FLOATS	    1, 0, 0x5b /* of integers */
-#define INTEGERS    1, 2, 0x5b
-#define FMADD_213   2, 1, 0xa8
 #define SHIFT_W	    1, 1, 0x71 /* with a digit */
-#define SHIFT_D	    1, 1, 0x72
-#define SHIFT_Q	    1, 1, 0x73
 #define BLEND	    3, 1, 0x4c
-#define PERMUTE_D   2, 1, 0x36
 #define PERMUTE_Q   3, 1 | HOST_W1, 0x00
 #define PERMUTE_128 3, 1, 0x46
 #define SHUFFLE_B   2, 1, 0x00
 #define PACK_DW	    1, 1, 0x6b
 #define PACK_WB	    1, 1, 0x63
-#define INSERT_128  3, 1, 0x38
-#define EXTRACT_128 3, 1, 0x39
 #define SPREAD_W    2, 1, 0x79
-#define SPREAD_D    2, 1, 0x58
 #define SPREAD_Q    2, 1, 0x59
 #define LOAD_WHERE  2, 1, 0x8c
 #define STORE_WHERE 2, 1, 0x8e
-#define LOAD_128    1, 2 | HOST_128, 0x6f
 #define STORE_128   1, 2 | HOST_128, 0x7f
 #define STORE_64    1, 1 | HOST_128, 0xd6
-#define FROM_INT    1, 1 | HOST_128, 0x6e
 #define SIGN_BITS   1, 1, 0xd7 /* of bytes, to an integer register */
 #define TEST	    2, 1, 0x17
 
@@ -208,25 +210,6 @@ static inline int by_bit(struct soft_code *code, int index, unsigned bit)
 }
 
 /* -------------------------------------------------- native_ymm_make.c ---- */
-
-static inline bool soft_ymm_makes_mask(enum soft_host_op op)
-{
-	switch (op) {
-	case SOFT_HOST_DIFFERD:
-	case SOFT_HOST_CMPD:
-	case SOFT_HOST_CMPUD:
-	case SOFT_HOST_CMPUW:
-	case SOFT_HOST_TESTMD:
-	case SOFT_HOST_TESTNMD:
-	case SOFT_HOST_TESTMQ:
-	case SOFT_HOST_TESTNMQ:
-	case SOFT_HOST_FPCLASSPS:
-	case SOFT_HOST_MOVW2M:
-		return true;
-	default:
-		return false;
-	}
-}
 
 /* A register with one value of zmm d, or of mask register d; where `op` does
  * not choose by mask k itself, of all lanes. */

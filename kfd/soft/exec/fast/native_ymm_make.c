@@ -7,8 +7,8 @@
 /* --------------------------------------------------------- comparisons ---- */
 
 /* Is s1 EQ, LT, LE, -, NE, GE, GT s2: what zmm number 0, 1, 2, 4, 5, 6. */
-static int compare(struct soft_code *code, enum soft_host_op op, int s1,
-		   struct soft_ymm_operand s2, int relation)
+static int compare_values(struct soft_code *code, enum soft_host_op op, int s1,
+			  struct soft_ymm_operand s2, int relation)
 {
 	const bool word = op == SOFT_HOST_CMPUW;
 	int t;
@@ -21,7 +21,7 @@ static int compare(struct soft_code *code, enum soft_host_op op, int s1,
 	case 1: /* they are no less where they are the greater of both */
 		t = word		  ? make(code, MAX_UW, s1, s2) :
 		    op == SOFT_HOST_CMPUD ? make(code, MAX_UD, s1, s2) :
-					    make(code, 2, 1, 0x3d, s1, s2);
+					    make(code, MAX_SD, s1, s2);
 		break;
 	default: /* no more */
 		t = word		  ? make(code, MIN_UW, s1, s2) :
@@ -59,60 +59,67 @@ static int test_bits(struct soft_code *code, bool wide, bool none, int s1,
 
 /* ------------------------------------------------------------- logic ---- */
 
-/* Three operands' bits, as the byte of TERNLOG says. */
-static int combine(struct soft_code *code, unsigned function, int d, int s1,
-		   struct soft_ymm_operand s2)
-{
-	int t;
+/* Of three operands d, s1 and s2: their bits as the byte of TERNLOG says, one
+ * step after the other from the first operand on. */
+enum ternary_operand { D, S1, S2, ONES, D_AND_S1 };
+enum ternary_step { STOP, WITH_AND, WITH_OR, WITH_XOR };
+static const struct ternary {
+	uint8_t function, first; /* enum ternary_operand */
+	struct {
+		uint8_t step, operand;
+	} then[3];
+} ternary[] = {
+	{ 0x0f, D, { { WITH_XOR, ONES } } },
+	{ 0xa5, D, { { WITH_XOR, S2 }, { WITH_XOR, ONES } } },
+	{ 0x96, D, { { WITH_XOR, S1 }, { WITH_XOR, S2 } } },
+	{ 0xfe, D, { { WITH_OR, S1 }, { WITH_OR, S2 } } },
+	{ 0xf8, S1, { { WITH_AND, S2 }, { WITH_OR, D } } },
+	{ 0xea, D, { { WITH_AND, S1 }, { WITH_OR, S2 } } },
+	{ 0xca, S1, { { WITH_XOR, S2 }, { WITH_AND, D }, { WITH_XOR, S2 } } },
+	{ 0xd8, D, { { WITH_XOR, S1 }, { WITH_AND, S2 }, { WITH_XOR, D } } },
+	{ 0xe8,
+	  D,
+	  { { WITH_XOR, S1 }, { WITH_AND, S2 }, { WITH_OR, D_AND_S1 } } },
+};
 
-	switch (function) {
-	case 0x0f:
-		t = make(code, MOVE, 0, in_reg(d));
-		invert(code, t);
-		return t;
-	case 0xa5:
-		t = make(code, XOR, d, s2);
-		invert(code, t);
-		return t;
-	case 0x96:
-		t = make(code, XOR, d, in_reg(s1));
-		emit(code, XOR, t, t, s2);
-		return t;
-	case 0xfe:
-		t = make(code, OR, d, in_reg(s1));
-		emit(code, OR, t, t, s2);
-		return t;
-	case 0xf8:
-		t = make(code, AND, s1, s2);
-		emit(code, OR, t, t, in_reg(d));
-		return t;
-	case 0xea:
-		t = make(code, AND, d, in_reg(s1));
-		emit(code, OR, t, t, s2);
-		return t;
-	case 0xca: /* s2 ^ (d & (s1 ^ s2)) */
-		t = make(code, XOR, s1, s2);
-		emit(code, AND, t, t, in_reg(d));
-		emit(code, XOR, t, t, s2);
-		return t;
-	case 0xd8: /* d ^ (s2 & (d ^ s1)) */
-		t = make(code, XOR, d, in_reg(s1));
-		emit(code, AND, t, t, s2);
-		emit(code, XOR, t, t, in_reg(d));
-		return t;
-	default: /* 0xe8: (d & s1) | (s2 & (d ^ s1)) */
-		t = make(code, XOR, d, in_reg(s1));
-		emit(code, AND, t, t, s2);
-		emit(code, OR, t, t, in_reg(make(code, AND, d, in_reg(s1))));
-		return t;
+/* NULL: it is not among them. */
+static const struct ternary *find_ternary(unsigned function)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(ternary); i++)
+		if (ternary[i].function == function)
+			return &ternary[i];
+	return NULL;
+}
+
+static int combine_bits(struct soft_code *code, unsigned function, int d,
+			int s1, struct soft_ymm_operand s2)
+{
+	const struct ternary *f = find_ternary(function);
+	const int t = make(code, MOVE, 0, in_reg(f->first == D ? d : s1));
+
+	for (size_t i = 0; i < ARRAY_SIZE(f->then) && f->then[i].step; i++) {
+		const enum ternary_operand o = f->then[i].operand;
+		const struct soft_ymm_operand with =
+			o == S2	      ? s2 :
+			o == ONES     ? in_reg(ones(code)) :
+			o == D_AND_S1 ? in_reg(make(code, AND, d, in_reg(s1))) :
+					in_reg(o == D ? d : s1);
+
+		if (f->then[i].step == WITH_AND)
+			emit(code, AND, t, t, with);
+		else if (f->then[i].step == WITH_OR)
+			emit(code, OR, t, t, with);
+		else
+			emit(code, XOR, t, t, with);
 	}
+	return t;
 }
 
 /* ------------------------------------------------------------- floats ---- */
 
 /* Neither is a NaN; zeros are equal for the host, but -0 is below +0. */
-static int extreme(struct soft_code *code, bool most, int s1,
-		   struct soft_ymm_operand s2)
+static int find_extreme(struct soft_code *code, bool most, int s1,
+			struct soft_ymm_operand s2)
 {
 	const int b = s2.reg != SOFT_NOWHERE ? s2.reg : make(code, MOVE, 0, s2);
 	int t, u;
@@ -166,47 +173,46 @@ static int unsigned_of_float(struct soft_code *code, int s)
 	return t;
 }
 
-/* As FPCLASS has them. */
-#define NAN_INF	     0x99
-#define NAN_INF_ZERO 0x9f
-#define NO_ROOT	     0xf1 /* NaN, denormal, negative */
-#define NO_LOG	     0xdf /* NaN, infinite, 0, negative */
+/* Classes of FPCLASS, or more: what is outside of a range of integers. */
+static const struct float_class {
+	uint8_t classes;
+	bool both_signs;
+	int least, most; /* constants */
+} float_class[] = {
+	/* NaN, infinite; the same or 0 */
+	{ 0x99, true, SOFT_NATIVE_0, SOFT_NATIVE_MOST_FLOAT },
+	{ 0x9f, true, SOFT_NATIVE_1, SOFT_NATIVE_MOST_FLOAT },
+	/* NaN, denormal, 0, negative; NaN, infinite, 0, negative */
+	{ 0xf1, false, SOFT_NATIVE_EXP_1, SOFT_NATIVE_EXPONENT },
+	{ 0xdf, false, SOFT_NATIVE_1, SOFT_NATIVE_MOST_FLOAT },
+};
 
-/* Is an integer below `least` or above `most`? */
-static int is_outside(struct soft_code *code, int s, int least, int most)
+/* NULL: it is not among them. */
+static const struct float_class *find_class(unsigned classes)
 {
-	const int t =
-		make(code, ABOVE_D, spread_constant(code, least), in_reg(s));
-
-	emit(code, OR, t, t,
-	     in_reg(make(code, ABOVE_D, s,
-			 in_reg(spread_constant(code, most)))));
-	return t;
+	for (size_t i = 0; i < ARRAY_SIZE(float_class); i++)
+		if (float_class[i].classes == classes)
+			return &float_class[i];
+	return NULL;
 }
 
 static int is_class(struct soft_code *code, unsigned classes, int s)
 {
-	int inf, t, twice;
+	const struct float_class *c = find_class(classes);
+	int t;
 
-	if (classes == NO_ROOT)
-		return is_outside(code, s, SOFT_NATIVE_EXP_1,
-				  SOFT_NATIVE_EXPONENT);
-	if (classes == NO_LOG)
-		return is_outside(code, s, SOFT_NATIVE_1,
-				  SOFT_NATIVE_MOST_FLOAT);
-	inf = spread_constant(code, SOFT_NATIVE_EXPONENT);
-	t = make(code, AND, s, in_reg(inf));
-	emit(code, EQUAL_D, t, t, in_reg(inf));
-	if (classes != NAN_INF_ZERO)
-		return t;
-	twice = shifted(code, LEFT, s, 1);
-	emit(code, EQUAL_D, twice, twice, in_reg(zeros(code)));
-	emit(code, OR, t, t, in_reg(twice));
+	if (c->both_signs)
+		s = make(code, AND, s,
+			 in_reg(spread_constant(code, SOFT_NATIVE_REST)));
+	t = make(code, ABOVE_D, spread_constant(code, c->least), in_reg(s));
+	emit(code, OR, t, t,
+	     in_reg(make(code, ABOVE_D, s,
+			 in_reg(spread_constant(code, c->most)))));
 	return t;
 }
 
 /* By 2^n twice, n half of what a register of floats says, rounded down. */
-static int scaled(struct soft_code *code, int s, int by)
+static int scale_twice(struct soft_code *code, int s, int by)
 {
 	const int n = make_imm(code, ROUND_PS, 0, in_reg(by), 9);
 	int t;
@@ -313,7 +319,7 @@ static int sum_to_odd(struct soft_code *code, int a, int b, int c)
  */
 
 /* Sums of four products of unsigned bytes and signed ones. */
-static int products(struct soft_code *code, int a, int b)
+static int add_products(struct soft_code *code, int a, int b)
 {
 	int t = soft_value_free(code), u = soft_value_free(code), sum;
 
@@ -329,7 +335,7 @@ static int products(struct soft_code *code, int a, int b)
 	return sum;
 }
 
-static int small_products(struct soft_code *code, int a, int b)
+static int add_small_products(struct soft_code *code, int a, int b)
 {
 	const int t = make(code, PRODUCTS_B, a, in_reg(b)), one = ones(code);
 
@@ -415,8 +421,8 @@ static int make_mask(struct soft_code *code, enum soft_host_op op, int s1,
 	case SOFT_HOST_CMPD:
 	case SOFT_HOST_CMPUD:
 	case SOFT_HOST_CMPUW:
-		return compare(code, op, zmm_reg(code, s1, half),
-			       source_of(code, s, half), imm);
+		return compare_values(code, op, zmm_reg(code, s1, half),
+				      source_of(code, s, half), imm);
 	case SOFT_HOST_FPCLASSPS:
 		return is_class(code, imm, source_reg(code, s, half));
 	case SOFT_HOST_MOVW2M:
@@ -507,7 +513,7 @@ int soft_ymm_make(struct soft_code *code, enum soft_host_op op, int d, int k,
 {
 	int a, t;
 
-	if (soft_ymm_makes_mask(op))
+	if (soft_host_inst[op].ymm == MASK)
 		return make_mask(code, op, s1, s, imm, half);
 	switch (op) {
 	case SOFT_HOST_BROADCASTD:
@@ -523,18 +529,18 @@ int soft_ymm_make(struct soft_code *code, enum soft_host_op op, int d, int k,
 	case SOFT_HOST_TERNLOGD:
 	case SOFT_HOST_TERNLOGQ:
 		a = zmm_reg(code, s1, half);
-		return combine(code, imm, zmm_reg(code, d, half), a,
-			       source_of(code, s, half));
+		return combine_bits(code, imm, zmm_reg(code, d, half), a,
+				    source_of(code, s, half));
 	case SOFT_HOST_RANGEPS:
-		return extreme(code, imm & 1, zmm_reg(code, s1, half),
-			       source_of(code, s, half));
+		return find_extreme(code, imm & 1, zmm_reg(code, s1, half),
+				    source_of(code, s, half));
 	case SOFT_HOST_CVTUDQ2PS:
 		return float_of_unsigned(code, source_reg(code, s, half));
 	case SOFT_HOST_CVTTPS2UDQ:
 		return unsigned_of_float(code, source_reg(code, s, half));
 	case SOFT_HOST_SCALEFPS_ONCE:
 		a = zmm_reg(code, s1, half);
-		return scaled(code, a, source_reg(code, s, half));
+		return scale_twice(code, a, source_reg(code, s, half));
 	case SOFT_HOST_FMADD231PS_DOWN:
 	case SOFT_HOST_FMADD231PS_DOWN_HALF:
 		a = zmm_reg(code, s1, half);
@@ -547,7 +553,8 @@ int soft_ymm_make(struct soft_code *code, enum soft_host_op op, int d, int k,
 	case SOFT_HOST_DPBUSD:
 	case SOFT_HOST_DPBUSD_SMALL:
 		a = zmm_reg(code, s1, half);
-		t = (op == SOFT_HOST_DPBUSD ? products : small_products)(
+		t = (op == SOFT_HOST_DPBUSD ? add_products :
+					      add_small_products)(
 			code, a, source_reg(code, s, half));
 		emit(code, ADD_D, t, t,
 		     soft_value_source(code, soft_zmm_value(d, half)));
@@ -560,21 +567,13 @@ int soft_ymm_make(struct soft_code *code, enum soft_host_op op, int d, int k,
 /* ------------------------------------------------------------ which are ----
  */
 
-/* Those of own code for which not every constant is known. */
+/* Of those for which not every constant is known. */
 static bool knows_imm(enum soft_host_op op, uint8_t imm)
 {
-	static const uint8_t functions[] = { 0x0f, 0xa5, 0x96, 0xfe, 0xf8,
-					     0xea, 0xca, 0xd8, 0xe8 };
-
 	if (op == SOFT_HOST_FPCLASSPS)
-		return imm == NAN_INF || imm == NAN_INF_ZERO ||
-		       imm == NO_ROOT || imm == NO_LOG;
-	if (op != SOFT_HOST_TERNLOGD && op != SOFT_HOST_TERNLOGQ)
-		return true;
-	for (size_t i = 0; i < ARRAY_SIZE(functions); i++)
-		if (functions[i] == imm)
-			return true;
-	return false;
+		return find_class(imm);
+	return (op != SOFT_HOST_TERNLOGD && op != SOFT_HOST_TERNLOGQ) ||
+	       find_ternary(imm);
 }
 
 bool soft_ymm_has(enum soft_host_op op, uint8_t imm)
