@@ -60,110 +60,122 @@ struct inst {
 	WHOLE("ds_" ds " v30, v0, v10", 0, true) \
 	INST("global_atomic_" global " v30, v10 glc", 0, true)
 static const struct inst insts[] = {
-	MOVE("load_b32 v30", 4, false) MOVE("load_b64 v[30:31]", 8, false) MOVE(
-		"load_b96 v[30:32]", 12,
-		false) MOVE("load_b128 v[30:33]", 16,
-			    false) MOVE("load_u8 v30", 1,
-					false) MOVE("load_i8 v30", 1, false)
-		MOVE("load_u16 v30", 2, false) MOVE(
-			"load_i16 v30", 2,
-			false) MOVE("load_d16_u8 v30", 1,
-				    false) MOVE("load_d16_i8 v30", 1, false)
-			MOVE("load_d16_b16 v30", 2, false) MOVE(
-				"load_d16_hi_u8 v30", 1,
-				false) MOVE("load_d16_hi_i8 v30", 1,
-					    false) MOVE("load_d16_hi_b16 v30",
-							2, false)
-				MOVE("store_b32 v10", 4,
-				     true) MOVE("store_b64 v[10:11]", 8,
-						true) MOVE("store_b96 v[10:12]",
-							   12, true)
-					MOVE("store_b128 v[10:13]", 16,
-					     true) MOVE("store_b8 v10", 1, true)
-						MOVE("store_b16 v10", 2, true)
-							MOVE("store_d16_hi_b8 v10",
-							     1, true) MOVE("store_d16_hi_b16 v10",
-									   2, true) WHOLE("ds_load_b32 v30, v0 offset:8", 4, false) WHOLE("ds_load_b64 v[30:31], v0 offset:16", 8, false) WHOLE("ds_load_b96 v[30:32], v0", 12, false) WHOLE("ds_load_b128 v[30:33], v0 offset:32", 16, false) WHOLE("ds_load_u8 v30, v0 offset:3",
-																																				     1, false) WHOLE("ds_load_i8 v30, v0",
-																																						     1, false) WHOLE("ds_load_u16 v30, v0 offset:2",
-																																								     2,
-																																								     false) WHOLE("ds_load_i16 v30, v0",
-																																										  2,
-																																										  false) WHOLE("ds_load_u8_d16 v30, v0", 1,
-																																											       false) WHOLE("ds_load_i8_d16_hi v30, v0", 1, false) WHOLE("ds_load_u16_d16 v30, v0",
-																																																			 2, false) WHOLE("ds_load_u16_d16_hi v30, v0", 2, false) TWO("ds_load_2addr_b32 v[30:31], v0 offset1:1",
-																																																										     4, false, 4) TWO("ds_load_2addr_b32 v[30:31], v0 offset0:3 offset1:200",
-																																																												      4, false, 788) TWO("ds_load_2addr_b32 v[30:31], v0 offset0:5 offset1:2",
-																																																															 4,
-																																																															 false, -12) TWO("ds_load_2addr_b64 v[30:33], v0 offset1:1", 8, false,
-																																																																	 8) TWO("ds_load_2addr_b64 v[30:33], v0 offset0:9 offset1:2", 8,
-																																																																		false, -56) TWO("ds_load_2addr_stride64_b32 v[30:31], v0 offset1:2", 4,
-																																																																				false, 512) WHOLE("ds_store_b32 v0, v10 offset:8", 4, true) WHOLE("ds_store_b64 v0, v[10:11]",
-																																																																												  8, true) WHOLE("ds_store_b128 v0, v[10:13] offset:16", 16, true) WHOLE("ds_store_b8 v0, v10",
-																																																																																					 1, true) WHOLE("ds_store_b16 v0, v10", 2, true) WHOLE("ds_store_b8_d16_hi v0, v10 offset:1", 1, true) WHOLE("ds_store_b16_d16_hi v0, v10", 2, true) TWO("ds_store_2addr_b32 v0, v10, v14 offset1:1", 4, true,
-																																																																																																								 4) TWO("ds_store_2addr_b32 v0, v10, v14 offset1:64", 4, true, 256) TWO("ds_store_2addr_b32 v0, v10, v14 offset0:40 offset1:8", 4, true, -128) TWO("ds_store_2addr_b64 v0, v[10:11], v[14:15] offset1:1", 8, true, 8) TWO("ds_store_2addr_b64 v0, v[10:11], v[14:15] offset0:70 offset1:1", 8, true, -552) SCRATCH("scratch_load_b32 v30, v0, off offset:16",
-																																																																																																																																														   4, false) SCRATCH("scratch_load_b64 v[30:31], v0, s20",
-																																																																																																																																																     8, false) SCRATCH("scratch_load_b96 v[30:32], v0, off",
-																																																																																																																																																		       12, false) SCRATCH("scratch_load_b128 v[30:33], v0, s20 offset:32", 16,
-																																																																																																																																																					  false) SCRATCH("scratch_load_b32 v30, off, s20 offset:16",
-																																																																																																																																																							 4,
-																																																																																																																																																							 false) SCRATCH("scratch_load_b128 v[30:33], off, off offset:1000", 16, false) SCRATCH("scratch_load_u16 v30, v0, off",
-																																																																																																																																																																	       2, false) SCRATCH("scratch_load_d16_hi_u8 v30, v0, off", 1, false) SCRATCH("scratch_store_b32 v0, v10, off offset:16",
-																																																																																																																																																																											  4, true) SCRATCH("scratch_store_b64 v0, v[10:11], s20", 8, true) SCRATCH("scratch_store_b128 v0, v[10:13], off", 16, true) SCRATCH("scratch_store_b128 off, v[10:13], s20 offset:20", 16, true) SCRATCH("scratch_store_b8 v0, v10, off", 1, true) SCRATCH("scratch_store_d16_hi_b16 v0, v10, off",
-																																																																																																																																																																																																										    2, true) ATOMICS("add_u32", "add_u32") ATOMICS("sub_u32", "sub_u32") ATOMICS("inc_u32",
-																																																																																																																																																																																																																				 "inc_u32")
-								ATOMICS("dec_u32", "dec_u32") ATOMICS("min_i32", "min_i32") ATOMICS("max_i32", "max_i32") ATOMICS("min_u32", "min_u32") ATOMICS(
-									"max_u32",
-									"max_u32") ATOMICS("and_b32", "and_b32")
-									ATOMICS("or_b32", "or_b32") ATOMICS(
-										"xor_b32",
-										"xor_b32") ATOMICS("add_f32", "add_f32")
-										ATOMICS("min_f32", "min_f32") RETURNING(
-											"add_rtn_u32",
-											"add_u32") RETURNING("max_rtn_i32",
-													     "max_i32")
-											RETURNING(
-												"storexchg_rtn_b32",
-												"swap_b32")
-												RETURNING(
-													"add_rtn_f32",
-													"add_f32")
+	MOVE("load_b32 v30", 4, false)
+	MOVE("load_b64 v[30:31]", 8, false)
+	MOVE("load_b96 v[30:32]", 12, false)
+	MOVE("load_b128 v[30:33]", 16, false)
+	MOVE("load_u8 v30", 1, false)
+	MOVE("load_i8 v30", 1, false)
+	MOVE("load_u16 v30", 2, false)
+	MOVE("load_i16 v30", 2, false)
+	MOVE("load_d16_u8 v30", 1, false)
+	MOVE("load_d16_i8 v30", 1, false)
+	MOVE("load_d16_b16 v30", 2, false)
+	MOVE("load_d16_hi_u8 v30", 1, false)
+	MOVE("load_d16_hi_i8 v30", 1, false)
+	MOVE("load_d16_hi_b16 v30", 2, false)
+	MOVE("store_b32 v10", 4, true)
+	MOVE("store_b64 v[10:11]", 8, true)
+	MOVE("store_b96 v[10:12]", 12, true)
+	MOVE("store_b128 v[10:13]", 16, true)
+	MOVE("store_b8 v10", 1, true)
+	MOVE("store_b16 v10", 2, true)
+	MOVE("store_d16_hi_b8 v10", 1, true)
+	MOVE("store_d16_hi_b16 v10", 2, true)
+	WHOLE("ds_load_b32 v30, v0 offset:8", 4, false)
+	WHOLE("ds_load_b64 v[30:31], v0 offset:16", 8, false)
+	WHOLE("ds_load_b96 v[30:32], v0", 12, false)
+	WHOLE("ds_load_b128 v[30:33], v0 offset:32", 16, false)
+	WHOLE("ds_load_u8 v30, v0 offset:3", 1, false)
+	WHOLE("ds_load_i8 v30, v0", 1, false)
+	WHOLE("ds_load_u16 v30, v0 offset:2", 2, false)
+	WHOLE("ds_load_i16 v30, v0", 2, false)
+	WHOLE("ds_load_u8_d16 v30, v0", 1, false)
+	WHOLE("ds_load_i8_d16_hi v30, v0", 1, false)
+	WHOLE("ds_load_u16_d16 v30, v0", 2, false)
+	WHOLE("ds_load_u16_d16_hi v30, v0", 2, false)
+	TWO("ds_load_2addr_b32 v[30:31], v0 offset1:1", 4, false, 4)
+	TWO("ds_load_2addr_b32 v[30:31], v0 offset0:3 offset1:200", 4, false,
+	    788)
+	TWO("ds_load_2addr_b32 v[30:31], v0 offset0:5 offset1:2", 4, false, -12)
+	TWO("ds_load_2addr_b64 v[30:33], v0 offset1:1", 8, false, 8)
+	TWO("ds_load_2addr_b64 v[30:33], v0 offset0:9 offset1:2", 8, false, -56)
+	TWO("ds_load_2addr_stride64_b32 v[30:31], v0 offset1:2", 4, false, 512)
+	WHOLE("ds_store_b32 v0, v10 offset:8", 4, true)
+	WHOLE("ds_store_b64 v0, v[10:11]", 8, true)
+	WHOLE("ds_store_b128 v0, v[10:13] offset:16", 16, true)
+	WHOLE("ds_store_b8 v0, v10", 1, true)
+	WHOLE("ds_store_b16 v0, v10", 2, true)
+	WHOLE("ds_store_b8_d16_hi v0, v10 offset:1", 1, true)
+	WHOLE("ds_store_b16_d16_hi v0, v10", 2, true)
+	TWO("ds_store_2addr_b32 v0, v10, v14 offset1:1", 4, true, 4)
+	TWO("ds_store_2addr_b32 v0, v10, v14 offset1:64", 4, true, 256)
+	TWO("ds_store_2addr_b32 v0, v10, v14 offset0:40 offset1:8", 4, true,
+	    -128)
+	TWO("ds_store_2addr_b64 v0, v[10:11], v[14:15] offset1:1", 8, true, 8)
+	TWO("ds_store_2addr_b64 v0, v[10:11], v[14:15] offset0:70 offset1:1", 8,
+	    true, -552)
+	SCRATCH("scratch_load_b32 v30, v0, off offset:16", 4, false)
+	SCRATCH("scratch_load_b64 v[30:31], v0, s20", 8, false)
+	SCRATCH("scratch_load_b96 v[30:32], v0, off", 12, false)
+	SCRATCH("scratch_load_b128 v[30:33], v0, s20 offset:32", 16, false)
+	SCRATCH("scratch_load_b32 v30, off, s20 offset:16", 4, false)
+	SCRATCH("scratch_load_b128 v[30:33], off, off offset:1000", 16, false)
+	SCRATCH("scratch_load_u16 v30, v0, off", 2, false)
+	SCRATCH("scratch_load_d16_hi_u8 v30, v0, off", 1, false)
+	SCRATCH("scratch_store_b32 v0, v10, off offset:16", 4, true)
+	SCRATCH("scratch_store_b64 v0, v[10:11], s20", 8, true)
+	SCRATCH("scratch_store_b128 v0, v[10:13], off", 16, true)
+	SCRATCH("scratch_store_b128 off, v[10:13], s20 offset:20", 16, true)
+	SCRATCH("scratch_store_b8 v0, v10, off", 1, true)
+	SCRATCH("scratch_store_d16_hi_b16 v0, v10, off", 2, true)
+	ATOMICS("add_u32", "add_u32")
+	ATOMICS("sub_u32", "sub_u32")
+	ATOMICS("inc_u32", "inc_u32")
+	ATOMICS("dec_u32", "dec_u32")
+	ATOMICS("min_i32", "min_i32")
+	ATOMICS("max_i32", "max_i32")
+	ATOMICS("min_u32", "min_u32")
+	ATOMICS("max_u32", "max_u32")
+	ATOMICS("and_b32", "and_b32")
+	ATOMICS("or_b32", "or_b32")
+	ATOMICS("xor_b32", "xor_b32")
+	ATOMICS("add_f32", "add_f32")
+	ATOMICS("min_f32", "min_f32")
+	RETURNING("add_rtn_u32", "add_u32")
+	RETURNING("max_rtn_i32", "max_i32")
+	RETURNING("storexchg_rtn_b32", "swap_b32")
+	RETURNING("add_rtn_f32", "add_f32")
 	/* Those of one address, which host code finds at once. */
 	WHOLE("global_load_b32 v30, v0, s[2:3] offset:64\n"
 	      "global_load_u16 v31, v0, s[2:3] offset:2\n"
 	      "global_load_d16_hi_b16 v31, v0, s[2:3] offset:100\n"
-	      "global_load_b64 v[32:33], v0, s[2:3] offset:8",
-	      4,
-	      false) WHOLE("global_load_b128 v[30:33], v[2:3], off offset:48\n"
-			   "global_load_b32 v30, v[2:3], off offset:16\n"
-			   "global_load_i8 v31, v[2:3], off offset:17",
-			   4, false)
-		WHOLE("global_store_b64 v0, v[14:15], s[2:3] offset:80\n"
-		      "global_store_b32 v0, v10, s[2:3] offset:8\n"
-		      "global_store_b16 v0, v11, s[2:3] offset:10\n"
-		      "global_store_b128 v0, v[10:13], s[2:3] offset:32",
-		      4, true)
-			WHOLE("global_load_b32 v30, v0, s[2:3] offset:8\n"
-			      "global_store_b32 v0, v10, s[2:3] offset:12\n"
-			      "global_store_b8 v0, v11, s[2:3] offset:8\n"
-			      "global_load_b64 v[31:32], v0, s[2:3] offset:8",
-			      4,
-			      true) WHOLE("ds_store_b32 v0, v10 offset:8\n"
-					  "ds_load_b64 v[30:31], v0 offset:4\n"
-					  "ds_store_b16 v0, v11 offset:10\n"
-					  "ds_load_u16_d16_hi v30, v0 offset:200\n"
-					  "ds_store_b128 v0, v[10:13]\n"
-					  "ds_load_b32 v33, v0 offset:8",
-					  4, true)
-				WHOLE("flat_load_b32 v30, v[2:3] offset:4\n"
-				      "flat_load_b64 v[31:32], v[2:3] offset:8\n"
-				      "flat_load_u8 v33, v[2:3]",
-				      4, false)
+	      "global_load_b64 v[32:33], v0, s[2:3] offset:8", 4, false)
+	WHOLE("global_load_b128 v[30:33], v[2:3], off offset:48\n"
+	      "global_load_b32 v30, v[2:3], off offset:16\n"
+	      "global_load_i8 v31, v[2:3], off offset:17", 4, false)
+	WHOLE("global_store_b64 v0, v[14:15], s[2:3] offset:80\n"
+	      "global_store_b32 v0, v10, s[2:3] offset:8\n"
+	      "global_store_b16 v0, v11, s[2:3] offset:10\n"
+	      "global_store_b128 v0, v[10:13], s[2:3] offset:32", 4, true)
+	WHOLE("global_load_b32 v30, v0, s[2:3] offset:8\n"
+	      "global_store_b32 v0, v10, s[2:3] offset:12\n"
+	      "global_store_b8 v0, v11, s[2:3] offset:8\n"
+	      "global_load_b64 v[31:32], v0, s[2:3] offset:8", 4, true)
+	WHOLE("ds_store_b32 v0, v10 offset:8\n"
+	      "ds_load_b64 v[30:31], v0 offset:4\n"
+	      "ds_store_b16 v0, v11 offset:10\n"
+	      "ds_load_u16_d16_hi v30, v0 offset:200\n"
+	      "ds_store_b128 v0, v[10:13]\n"
+	      "ds_load_b32 v33, v0 offset:8", 4, true)
+	WHOLE("flat_load_b32 v30, v[2:3] offset:4\n"
+	      "flat_load_b64 v[31:32], v[2:3] offset:8\n"
+	      "flat_load_u8 v33, v[2:3]", 4, false)
 	/* None: the address is another one then. */
 	WHOLE("ds_load_b32 v30, v0 offset:4\nds_load_b32 v0, v0 offset:8\n"
-	      "ds_load_b32 v31, v0 offset:12",
-	      0, false) WHOLE("ds_rsub_u32 v0, v10", 0, true)
-		WHOLE("ds_rsub_rtn_u32 v30, v0, v10 offset:8", 0, true)
+	      "ds_load_b32 v31, v0 offset:12", 0, false)
+	WHOLE("ds_rsub_u32 v0, v10", 0, true)
+	WHOLE("ds_rsub_rtn_u32 v30, v0, v10 offset:8", 0, true)
 };
 
 enum order { LINE, ROWS, MIXED, ANYWHERE };
