@@ -61,7 +61,7 @@ static int test_bits(struct soft_code *code, bool wide, bool none, int s1,
 
 /* Of three operands d, s1 and s2: their bits as the byte of TERNLOG says, one
  * step after the other from the first operand on. */
-enum ternary_operand { D, S1, S2, ONES, D_AND_S1 };
+enum ternary_operand { D, S1, S2, ONES, BOTH /* D & S1 */ };
 enum ternary_step { STOP, WITH_AND, WITH_OR, WITH_XOR };
 static const struct ternary {
 	uint8_t function, first; /* enum ternary_operand */
@@ -77,9 +77,7 @@ static const struct ternary {
 	{ 0xea, D, { { WITH_AND, S1 }, { WITH_OR, S2 } } },
 	{ 0xca, S1, { { WITH_XOR, S2 }, { WITH_AND, D }, { WITH_XOR, S2 } } },
 	{ 0xd8, D, { { WITH_XOR, S1 }, { WITH_AND, S2 }, { WITH_XOR, D } } },
-	{ 0xe8,
-	  D,
-	  { { WITH_XOR, S1 }, { WITH_AND, S2 }, { WITH_OR, D_AND_S1 } } },
+	{ 0xe8, D, { { WITH_XOR, S1 }, { WITH_AND, S2 }, { WITH_OR, BOTH } } },
 };
 
 /* NULL: it is not among them. */
@@ -102,7 +100,7 @@ static int combine_bits(struct soft_code *code, unsigned function, int d,
 		const struct soft_ymm_operand with =
 			o == S2	      ? s2 :
 			o == ONES     ? in_reg(ones(code)) :
-			o == D_AND_S1 ? in_reg(make(code, AND, d, in_reg(s1))) :
+			o == BOTH ? in_reg(make(code, AND, d, in_reg(s1))) :
 					in_reg(o == D ? d : s1);
 
 		if (f->then[i].step == WITH_AND)
